@@ -87,7 +87,8 @@ impl HostCode {
 
     /// Writes `NAME.h`, `NAME.c`, `NAME.py`, `NAME.cubin` and `NAME.cu` into a folder, which is
     /// created if necessary: all of them, or none. The loader is called `NAME_kernel.py` if Python
-    /// could not import `NAME`, or found a module of its own no more, as for `copy`. Returns the files with their lengths in bytes.
+    /// could not import `NAME`, or found a module of its own no more, as for `copy`. Returns the
+    /// files with their lengths in bytes.
     pub fn write_to(
         &self,
         folder: impl AsRef<Path>,
