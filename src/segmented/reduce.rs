@@ -80,6 +80,7 @@ impl fmt::Display for Operator {
 /// A reduction of segments: the operator, the type of the elements, and the expression applied to
 /// each of them first.
 #[derive(Clone, Debug, PartialEq)]
+#[must_use = "its methods return a changed one"]
 pub struct SegmentedReduce {
     pub(super) operator: Operator,
     pub(super) dtype: DType,

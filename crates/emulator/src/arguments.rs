@@ -17,6 +17,7 @@ pub struct ArrayArgument {
 /// Arguments by name. A successful run replaces the elements of written arrays; a run that faults
 /// changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "its methods return a changed one"]
 pub struct Arguments {
     /// Array arguments, by name.
     pub arrays: BTreeMap<Name, ArrayArgument>,

@@ -87,6 +87,7 @@ pub use top_k::top_k;
 /// # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use = "its methods return a changed one"]
 pub struct Generator {
     name: Option<Name>,
     acc: Option<DType>,

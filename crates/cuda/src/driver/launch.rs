@@ -15,6 +15,7 @@ use super::stream::Stream;
 /// The arguments of a kernel, in the order of its parameters. They keep their buffers alive, and
 /// may be used for any number of launches.
 #[derive(Clone, Debug, Default)]
+#[must_use = "its methods return a changed one"]
 pub struct Arguments {
     /// Each value is at the beginning of a separate slot with sufficient alignment for any
     /// parameter.
