@@ -1,12 +1,13 @@
 //! Python's values as arguments of a launch.
 
-use loopwright::ir::Arg;
-use loopwright::prelude::{Args, Device, Diagnostic, LoopKernel, ScalarValue, Stream, Tensor};
+use loopwright::ir::{Arg, Type};
+use loopwright::prelude::{Args, DType, Device, Diagnostic, LoopKernel, ScalarValue, Stream, Tensor};
 use loopwright::runtime::dlpack::Description;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt};
 
 use crate::error::Failure;
+use crate::places::Places;
 use crate::{device, exchange};
 
 /// Where a kernel runs, and how its work is ordered with that of the arrays' library.
@@ -63,7 +64,7 @@ pub fn arguments(
         }
         if let Some([re, im]) = parts(kernel, &name, &value)? {
             args = args.scalar(format!("{name}_re"), re).scalar(format!("{name}_im"), im);
-        } else if let Some(number) = number(&value)? {
+        } else if let Some(number) = number(&name, &value)? {
             args = args.scalar(&*name, number);
         } else if !exchange::is_array(&value)? {
             let of = value.get_type().name()?.to_string();
@@ -78,8 +79,17 @@ pub fn arguments(
             args = args.device_tensor(&*name, &array);
             in_place.push(name);
         } else {
-            let shared = exchange::host_array(&value)?;
-            let tensor = Tensor::from_shared(&shared)?;
+            let of_argument = |failure: Failure| failure.of_argument(&name);
+            check_is_plain(&name, &value)?;
+            check_complex(kernel, &name, &value).map_err(of_argument)?;
+            let shared = exchange::host_array(&value).map_err(of_argument)?;
+            let is_overwritten = is_written(kernel, &name) && !is_read(kernel, &name);
+            let tensor = match shared.description().dtype {
+                // Whatever bytes it has, as memory that was not set: nobody reads them.
+                DType::Bool if is_overwritten => exchange::truths(&shared),
+                _ => Tensor::from_shared(&shared).map_err(Failure::from),
+            }
+            .map_err(of_argument)?;
             let is_scalar =
                 kernel.args.iter().any(|arg| **arg.name() == *name && matches!(arg, Arg::Scalar(_)));
             // A number of NumPy, or an array of one number.
@@ -108,13 +118,53 @@ pub fn check_never_written(kernel: &LoopKernel, in_place: &[String]) -> Result<(
     }
 }
 
-fn is_written(kernel: &LoopKernel, name: &str) -> bool {
+/// Whether the kernel writes elements of an array.
+pub fn is_written(kernel: &LoopKernel, name: &str) -> bool {
     let is_field = |array: &str| kernel.record_of(array).is_some_and(|(r, _)| *r.array.name == *name);
     let mut targets = kernel.instructions.iter().flat_map(|i| &i.targets);
     targets.any(|target| *target.array == *name || is_field(&target.array))
 }
 
-/// Refuses arrays that cannot hold the results: read-only ones, and two with memory in common.
+/// Whether the kernel reads elements of an array.
+fn is_read(kernel: &LoopKernel, name: &str) -> bool {
+    kernel.instructions.iter().any(|instruction| {
+        let is_updated =
+            instruction.update.is_some() && instruction.targets.iter().any(|t| *t.array == *name);
+        let mut accesses = instruction.expressions().flat_map(|e| e.accesses());
+        is_updated || accesses.any(|access| *access.array == *name)
+    })
+}
+
+/// Refuses an array of which some elements do not count: the protocols do not say which.
+fn check_is_plain(name: &str, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
+    if value.hasattr("filled")? && value.hasattr("mask")? {
+        let message = format!("argument `{name}` is a masked array, whose mask kernels do not know");
+        let help = "pass its elements, with a value in place of the masked ones: `x.filled(0)`";
+        return Err(Diagnostic::new("argument-kind", message).help(help).into());
+    }
+    Ok(())
+}
+
+/// Refuses complex numbers of another size than the pairs that the kernel has.
+fn check_complex(kernel: &LoopKernel, name: &str, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
+    let Some(given) = exchange::complex_parts(value)? else { return Ok(()) };
+    let declared = kernel.args.iter().find_map(|arg| match arg {
+        Arg::Array(array) if *array.name == *name => Some(&array.dtype),
+        _ => None,
+    });
+    let called = |parts: DType| if parts == DType::F32 { "complex64" } else { "complex128" };
+    match declared {
+        Some(Type::Known(wanted @ (DType::F32 | DType::F64))) if *wanted != given => {
+            let message = format!("the elements are {}, but {} was given", called(*wanted), called(given));
+            let help = format!("convert them: `.astype(\"{}\")`", called(*wanted));
+            Err(Diagnostic::new("argument-type", message).help(help).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses arrays that cannot hold the results: read-only ones, and those whose elements share
+/// memory with each other or with another array.
 fn check_overwritten(kernel: &LoopKernel, arrays: &[(String, Description)]) -> Result<(), Diagnostic> {
     for (name, array) in arrays.iter().filter(|(name, _)| is_written(kernel, name)) {
         if array.read_only {
@@ -124,9 +174,16 @@ fn check_overwritten(kernel: &LoopKernel, arrays: &[(String, Description)]) -> R
             )
             .help("pass a copy, or leave it out if the kernel does not read it"));
         }
-        let (low, high) = exchange::extent(array);
-        let overlaps = |(from, to): (i128, i128)| low < to && from < high;
-        let other = arrays.iter().find(|(n, a)| n != name && overlaps(exchange::extent(a)));
+        let places = Places::of(array);
+        if !places.are_apart() {
+            return Err(Diagnostic::new(
+                "overlapping-elements",
+                format!("elements of `{name}`, which the kernel writes, overlap"),
+            )
+            .witness(format!("shape {:?}, strides {:?}", array.shape, array.strides))
+            .help("pass an array in which each element has memory of its own, or leave it out"));
+        }
+        let other = arrays.iter().find(|(n, a)| n != name && places.meet(&Places::of(a)));
         if let Some((other, _)) = other {
             return Err(Diagnostic::new(
                 "aliased-arguments",
@@ -151,7 +208,7 @@ fn parts(
     if !is_pair || kernel.args.iter().any(|a| **a.name() == *name) {
         return Ok(None);
     }
-    if let Some(re) = number(value)? {
+    if let Some(re) = number(name, value)? {
         return Ok(Some([re, 0.0.into()]));
     }
     if let Ok(z) = value.cast::<PyComplex>() {
@@ -165,23 +222,28 @@ fn parts(
     let part = |k: usize| tensor.buffer().get(k).map(ScalarValue::from);
     Ok(match (tensor.shape(), part(0), part(1)) {
         ([], Some(re), _) => Some([re, 0.0.into()]),
-        ([2], Some(re), Some(im)) if exchange::is_complex(value)? => Some([re, im]),
+        ([2], Some(re), Some(im)) if exchange::complex_parts(value)?.is_some() => Some([re, im]),
         _ => None,
     })
 }
 
 /// The number that a Python object is; `None` if it is none.
-fn number(value: &Bound<'_, PyAny>) -> Result<Option<ScalarValue>, Failure> {
+fn number(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<ScalarValue>, Failure> {
     if let Ok(value) = value.cast::<PyBool>() {
         return Ok(Some(value.is_true().into()));
     }
     if value.is_instance_of::<PyInt>() {
-        let text = value.str()?.to_string();
-        return match ScalarValue::parse(&text) {
-            Some(number) if !text.contains(['.', 'e', 'n']) => Ok(Some(number)),
-            _ => Err(Diagnostic::new("scalar-range", format!("{text} does not fit any type of kernels"))
-                .help("integers have at most 64 bits")
-                .into()),
+        // By `__index__`: the text of an integer of another class may be anything.
+        let integer =
+            value.extract::<i128>().ok().filter(|v| i64::try_from(*v).is_ok() || u64::try_from(*v).is_ok());
+        return match integer.and_then(|v| ScalarValue::parse(&v.to_string())) {
+            Some(number) => Ok(Some(number)),
+            None => Err(Diagnostic::new(
+                "scalar-range",
+                format!("argument `{name}` is an integer that does not fit any type of kernels"),
+            )
+            .help("integers have at most 64 bits")
+            .into()),
         };
     }
     match value.cast::<PyFloat>() {

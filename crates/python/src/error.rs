@@ -29,6 +29,20 @@ pub enum Failure {
     Python(PyErr),
 }
 
+impl Failure {
+    /// With the argument that is refused in its sentence.
+    pub fn of_argument(self, name: &str) -> Failure {
+        let named = |mut diagnostic: Diagnostic| {
+            diagnostic.message = format!("argument `{name}`: {}", diagnostic.message);
+            diagnostic
+        };
+        match self {
+            Failure::Refused(all) => Failure::Refused(all.into_iter().map(named).collect()),
+            Failure::Python(error) => Failure::Python(error),
+        }
+    }
+}
+
 impl From<Diagnostic> for Failure {
     fn from(diagnostic: Diagnostic) -> Failure {
         Failure::Refused(vec![diagnostic])
@@ -78,6 +92,21 @@ fn in_python(mut diagnostic: Diagnostic) -> Diagnostic {
         && let Some((name, _)) = rest.split_once('`')
     {
         diagnostic.help = Some(format!("give it a value: `kernel.apply(pipeline, {name}=128)`"));
+    }
+    if diagnostic.code == "open-type" {
+        let name = diagnostic.message.split('`').nth(1).unwrap_or("T");
+        diagnostic.help = Some(format!(
+            "bind it: `kernel.with_types({name}=\"f32\")`; in a call the arrays of this type do so"
+        ));
+    }
+    // Words of the library and of the command line.
+    const IN_PYTHON: [(&str, &str); 3] = [
+        ("`--acc f32`, `.acc(F32)`", "`acc=\"f32\"`"),
+        ("`--out`, `.out(...)`", "`out=\"f16\"`"),
+        ("`check_facts` finds data", "the facts that the kernel declares tell data"),
+    ];
+    for (library, python) in IN_PYTHON {
+        diagnostic.help = diagnostic.help.map(|help| help.replace(library, python));
     }
     diagnostic
 }

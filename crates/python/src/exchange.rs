@@ -10,7 +10,7 @@
 
 use std::ffi::CStr;
 
-use loopwright::prelude::{DType, Device, DeviceTensor, Diagnostic, Stream};
+use loopwright::prelude::{DType, Device, DeviceTensor, Diagnostic, Stream, Tensor};
 use loopwright::runtime::dlpack::{Description, Place, Shared};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
@@ -28,11 +28,12 @@ pub fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(value.hasattr("__dlpack__")? || value.hasattr("__array_interface__")?)
 }
 
-/// Whether an array's elements are complex numbers, as its array interface says.
-pub fn is_complex(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let Some(interface) = value.getattr_opt("__array_interface__")? else { return Ok(false) };
+/// The type of the parts of an array's elements, if they are complex numbers by its array
+/// interface.
+pub fn complex_parts(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    let Some(interface) = value.getattr_opt("__array_interface__")? else { return Ok(None) };
     let typestr: String = interface.get_item("typestr")?.extract()?;
-    Ok(parts_of(&typestr).is_some())
+    Ok(parts_of(&typestr))
 }
 
 /// The number of the GPU that holds an array; none for memory of the host.
@@ -59,19 +60,13 @@ pub fn dtype_of(value: &Bound<'_, PyAny>) -> Result<DType, Failure> {
     Ok(array.description().dtype)
 }
 
-/// The half-open range of addresses from the first to the last element of an array.
-pub fn extent(array: &Description) -> (i128, i128) {
-    let size = array.dtype.bytes() as i128;
-    let (mut low, mut high) = (i128::from(array.address), i128::from(array.address) + size);
-    for (length, stride) in array.shape.iter().zip(&array.strides) {
-        if *length == 0 {
-            return (low, low);
-        }
-        let reach = (*length as i128 - 1) * i128::from(*stride) * size;
-        low += reach.min(0);
-        high += reach.max(0);
-    }
-    (low, high)
+/// Truth values in memory that may hold anything: whatever is not 0 counts as true.
+pub fn truths(array: &Shared) -> Result<Tensor, Failure> {
+    let bytes = Description { dtype: DType::U8, ..array.description().clone() };
+    // SAFETY: the same memory, which the caller's reference keeps for longer.
+    let bytes = Tensor::from_shared(&unsafe { Shared::lend(bytes, Box::new(())) })?;
+    let truths = bytes.to_vec::<u8>()?.into_iter().map(|byte| byte != 0).collect();
+    Ok(Tensor::from_vec(bytes.shape(), truths)?)
 }
 
 /// An array in the memory of a GPU, without a copy, ready in the order of a stream. With

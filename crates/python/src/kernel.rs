@@ -123,6 +123,13 @@ impl Kernel {
         self.kernel.args.iter().map(|arg| arg.name().to_string()).collect()
     }
 
+    /// The names of the arguments that it writes.
+    #[getter]
+    fn written(&self) -> Vec<String> {
+        let names = self.kernel.args.iter().map(|arg| arg.name().to_string());
+        names.filter(|name| arguments::is_written(&self.kernel, name)).collect()
+    }
+
     /// The text of the kernel as it was given.
     #[getter]
     fn declared(&self) -> String {

@@ -10,6 +10,7 @@
 //! | `bound` | a kernel with its arguments, for many launches |
 //! | `generate` | kernels from a line: einsum, maps, copies, reductions, scans, the k largest |
 //! | `arguments` | Python's values as arguments of a launch |
+//! | `places` | which memory the elements of arrays share |
 //! | `exchange` | arrays of other libraries, by the array interface and by DLPack |
 //! | `array` | results, as other libraries take them |
 //! | `device` | devices and streams by name |
@@ -32,6 +33,7 @@ mod error;
 mod exchange;
 mod generate;
 mod kernel;
+mod places;
 mod tune;
 
 /// The library's side of the Python package `loopwright`.

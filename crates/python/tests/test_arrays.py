@@ -90,6 +90,109 @@ class Incoming(unittest.TestCase):
         self.assertEqual(kernel.on("emulator")(x=x)["out"].tolist(), [1.5, -2.0])
 
 
+class Written(unittest.TestCase):
+    """Arrays into which results are copied."""
+
+    def setUp(self):
+        self.kernel = loopwright.Kernel(COPY).on("emulator")
+
+    def refused(self, code, **arguments):
+        with self.assertRaises(loopwright.Error) as caught:
+            self.kernel(**arguments)
+        self.assertEqual(caught.exception.code, code, str(caught.exception))
+        return str(caught.exception)
+
+    def test_elements_that_share_memory(self):
+        x = np.arange(4.0)
+        strided = np.lib.stride_tricks.as_strided
+        for strides in [(0,), (4,)]:
+            out = strided(np.zeros(4), (4,), strides)
+            code = "overlapping-elements" if strides == (0,) else "tensor-strides"
+            self.refused(code, x=x, out=out)
+        rows = loopwright.Kernel("""
+            kernel rows(x: f64[m, n], out: f64[m, n], m: i32, n: i32)
+            domain { [i, j] : 0 <= i < m and 0 <= j < n }
+            out[i, j] = x[i, j]
+        """).on("emulator")
+        for strides, fine in [((8, 8), False), ((16, 24), True), ((-16, 24), True), ((24, 8), True)]:
+            out = strided(np.zeros(20)[4:], (3, 2), strides)
+            if fine:
+                rows(x=np.arange(6.0).reshape(3, 2), out=out)
+                self.assertEqual(out.tolist(), [[0, 1], [2, 3], [4, 5]])
+            else:
+                with self.assertRaises(loopwright.Error) as caught:
+                    rows(x=np.zeros((3, 2)), out=out)
+                self.assertEqual(caught.exception.code, "overlapping-elements")
+        # What is only read may share memory, with itself, too.
+        self.assertEqual(self.kernel(x=strided(x[1:], (3,), (0,)))["out"].tolist(), [1, 1, 1])
+
+    def test_parts_of_one_array(self):
+        whole = np.arange(24.0).reshape(4, 6)
+        self.kernel(x=whole[:, 1], out=whole[:, 4])
+        self.assertEqual(whole[:, 4].tolist(), [1, 7, 13, 19])
+        # Rows of different length, between each other.
+        flat = np.arange(12.0)
+        self.kernel(x=flat[::3], out=flat[1::3])
+        self.assertEqual(flat[1::3].tolist(), [0, 3, 6, 9])
+        self.kernel(x=flat[3:12:4], out=flat[4:7])
+        self.assertEqual(flat[4:7].tolist(), [3, 6, 11])
+        for x, out in [(flat[:4], flat[3:7]), (flat[::3], flat[:4]), (flat[::-1], flat)]:
+            self.refused("aliased-arguments", x=x, out=out)
+
+    def test_memory_that_was_not_set(self):
+        out = np.full(3, 7, np.uint8).view(np.bool_)
+        self.kernel(x=np.array([True, False, True]), out=out)
+        self.assertEqual(out.view(np.uint8).tolist(), [1, 0, 1])
+        self.assertIn("argument `x`", self.refused("tensor-bool", x=np.full(3, 7, np.uint8).view(np.bool_)))
+
+    def test_arrays_without_assignment_of_elements(self):
+        class Interface:
+            def __init__(self, array, read_only=False):
+                self.array = array
+                self.__array_interface__ = dict(array.__array_interface__)
+                self.__array_interface__["data"] = (array.ctypes.data, read_only)
+
+        x, y = np.arange(3.0), np.zeros(3)
+        out = Interface(y)
+        self.assertIs(self.kernel(x=x, out=out)["out"], out)
+        self.assertEqual(y.tolist(), [0, 1, 2])
+        self.refused("read-only", x=x, out=Interface(np.zeros(3), True))
+        y[:] = 0
+        self.refused("read-only", x=x, out=Exporter(np.broadcast_to(0.0, 3)))
+
+        class Versioned(Exporter):
+            def __dlpack__(self, **options):
+                return self.array.__dlpack__(max_version=options.get("max_version"))
+
+        if np.from_dlpack(Versioned(y)).flags.writeable:
+            self.kernel(x=x, out=Versioned(y))
+            self.assertEqual(y.tolist(), [0, 1, 2])
+
+    def test_floating_point_types_of_eight_bits(self):
+        bits = np.array([0x38, 0xC0, 0x7E], np.uint8)  # 1, -2 and 448 as e4m3
+
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.skipTest("ml_dtypes is not installed")
+        x = bits.view(ml_dtypes.float8_e4m3fn)
+        result = self.kernel(x=x)["out"]
+        self.assertEqual((result.dtype, result.tolist()), (x.dtype, x.tolist()))
+        out = np.zeros_like(x)
+        self.kernel(x=x, out=out)
+        self.assertEqual(out.tolist(), [1, -2, 448])
+
+    def test_masked_arrays(self):
+        text = self.refused("argument-kind", x=np.ma.masked_array(np.arange(3.0), [0, 1, 0]))
+        self.assertIn("filled", text)
+
+    def test_refusals_name_the_argument(self):
+        for array in [np.ones(3, ">f4"), np.array([None] * 3), np.zeros(3, [("a", "u1"), ("b", "<f4")])["b"]]:
+            with self.assertRaises(loopwright.Error) as caught:
+                self.kernel(x=array)
+            self.assertIn("argument `x`", str(caught.exception))
+
+
 class Outgoing(unittest.TestCase):
     def result(self, x):
         native = loopwright.Kernel(COPY).on("emulator")._native

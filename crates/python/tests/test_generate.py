@@ -62,10 +62,24 @@ class Einsum(unittest.TestCase):
         found = loopwright.einsum("i->", big, out="i64")
         self.assertEqual((found.dtype, int(found)), (np.int64, 4_000_000_000))
         mixed = loopwright.einsum("i,i->i", np.ones(2, np.float32), np.ones(2, np.int64))
+        self.assertEqual(mixed.dtype, np.float64)
+        mixed = loopwright.einsum("i,i->i", np.ones(2, np.float32), np.ones(2, np.int64), out="f32")
         self.assertEqual(mixed.dtype, np.float32)
         truths = np.array([True, False, True])
         self.assertEqual(loopwright.einsum("i,i->i", truths, ~truths).tolist(), [False] * 3)
         self.assertEqual(int(loopwright.einsum("i,i->", truths, truths, acc="i32")), 2)
+
+    def test_types_of_different_arrays_meet_as_in_numpy(self):
+        pairs = [("i8", "f4"), ("f2", "f4"), ("i4", "u4"), ("u1", "i1"), ("i4", "f2"), ("i4", "f4")]
+        for first, second in pairs:
+            a, b = integers((3, 4), first, 2), np.abs(integers((4, 2), second, 3)).astype(second)
+            a = np.abs(a).astype(first) if first[0] == "u" else a
+            found = loopwright.einsum("ik,kj->ij", a, b)
+            self.assertEqual(found.dtype, np.result_type(a, b), (first, second))
+            np.testing.assert_array_equal(found, np.einsum("ik,kj->ij", a, b))
+        # 2^24 + 1 is no f32.
+        large = np.array([2**24 + 1])
+        self.assertEqual(loopwright.einsum("i,i", large, np.ones(1, np.float32)), 2**24 + 1)
 
     def test_numbers(self):
         x = np.arange(4, dtype=np.float32)
@@ -126,6 +140,7 @@ class Generate(unittest.TestCase):
             (generate.copy("m, n", [1, 0]), {"x": x}, x.T),
             (generate.reduce("sum", "m, n"), {"x": x}, x.sum().reshape(1)),
             (generate.reduce("max", "m, n", -1), {"x": x}, x.max(1)),
+            (generate.reduce("max", "m, n", np.int64(1)), {"x": x}, x.max(1)),
             (generate.reduce("any", "m, n", [0]), {"x": x}, x.any(0)),
             (generate.scan("cumsum", "m, n", 0), {"x": x}, x.cumsum(0)),
             (generate.scan("cumsum", "m, n", exclusive=True), {"x": x}, x.cumsum(1) - x),

@@ -1,7 +1,11 @@
 """The package as its users see it: kernels from text, steps, runs on NumPy arrays, errors."""
 
 import concurrent.futures
+import copy
 import inspect
+import pathlib
+import pickle
+import tempfile
 import unittest
 
 import numpy as np
@@ -220,6 +224,61 @@ class Refusals(unittest.TestCase):
         self.assertEqual(z.tolist(), (1j * given).tolist())
         self.refused("argument-rank", lambda: emulated(TWICE)(x=np.ones(3, np.complex64)))
 
+    def test_numbers(self):
+        k = emulated(AXPY.replace("f64", "f32"))
+
+        class Odd(int):
+            def __str__(self):
+                return "7"
+
+        ones = np.ones(1, np.float32)
+        self.assertEqual(k(x=ones, y=ones.copy(), a=Odd(2))["y"].tolist(), [3.0])
+        for a in [10**5000, 1 << 64, 1e39, -1e39]:
+            self.refused("scalar-range", lambda: k(x=ones, y=ones.copy(), a=a))
+        self.assertEqual(k(x=ones, y=ones.copy(), a=float("inf"))["y"].tolist(), [float("inf")])
+
+    def test_complex_numbers_of_another_size(self):
+        k = emulated(TWICE.replace("f32", "complex64"))
+        error = self.refused("argument-type", lambda: k(x=np.ones(3, np.complex128)))
+        self.assertIn("complex64, but complex128", str(error))
+
+    def test_tolerances(self):
+        k, x = emulated(TWICE), np.ones(3, np.float32)
+        k.check(1e-5, x=x)
+        k.check(tolerance=np.float32(1e-5), x=x)
+        k.check(0, x=x)
+        for wrong in [-1.0, float("nan"), True, "1"]:
+            self.refused("option", lambda: k.check(wrong, x=x))
+            self.refused("option", lambda: k.check(tolerance=wrong, x=x))
+        # An argument of the kernel keeps its name.
+        k = emulated(TWICE.replace("n: i32", "n: i32, tolerance: f32").replace("2.0", "tolerance"))
+        self.assertEqual(k.check(x=x, tolerance=-3.0)["out"].tolist(), [-3.0] * 3)
+
+    def test_options_of_a_search(self):
+        k, x = emulated(TWICE), np.ones(300, np.float32)
+
+        def search(threads, **options):
+            return loopwright.tune(k, BLOCKS, {"threads": threads}, {"x": x}, **options)
+
+        for threads in ["64", [64.5], [None]]:
+            self.refused("option", lambda: search(threads))
+        wrong = [{"points": -1}, {"points": 1.5}, {"launches": 0}, {"seed": "a"}, {"tolerance": -1}]
+        for options in wrong:
+            self.refused("option", lambda: search([32], strategy="random", **options))
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder) / "log.jsonl"
+            found = search(np.array([32, 64]), log=log)
+            self.assertIn(found.best["threads"], (32, 64))
+            self.assertTrue(log.exists())
+
+    def test_texts_are_texts(self):
+        with self.assertRaisesRegex(TypeError, "a str, not bytes"):
+            loopwright.Kernel(TWICE.encode())
+
+    def test_remedies_are_written_in_python(self):
+        error = self.refused("open-type", lambda: loopwright.Kernel(SEGMENTS).cuda)
+        self.assertIn('with_types(T="f32")', error.help)
+
     def test_a_refused_run_changes_no_array(self):
         y = np.ones(3)
         self.refused("argument-shape", lambda: emulated(AXPY)(x=np.ones(4), y=y, a=1.0))
@@ -233,6 +292,20 @@ class Refusals(unittest.TestCase):
         self.refused("unknown-parameter", lambda: k.apply(BLOCKS, block=2))
         error = self.refused("open-parameter", lambda: k.apply(BLOCKS))
         self.assertIn("help: give it a value: `kernel.apply(pipeline, threads=128)`", str(error))
+
+
+class Copies(unittest.TestCase):
+    def test_pickled_and_copied(self):
+        k = emulated(TWICE).apply(BLOCKS, threads=32)
+        x = np.arange(3, dtype=np.float32)
+        for other in [pickle.loads(pickle.dumps(k)), copy.copy(k), copy.deepcopy([k])[0]]:
+            self.assertEqual((str(other), other.steps, other.declared), (str(k), k.steps, k.declared))
+            results = other(x=x)
+            self.assertTrue(results.device.startswith("emulator"))
+            self.assertEqual(results["out"].tolist(), [0, 2, 4])
+        bound = loopwright.Kernel(SEGMENTS).with_types(T="f64").auto()
+        self.assertEqual(str(pickle.loads(pickle.dumps(bound))), str(bound))
+        self.assertEqual(str(pickle.loads(pickle.dumps(k.text))), str(k))
 
 
 class Texts(unittest.TestCase):

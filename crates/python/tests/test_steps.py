@@ -2,6 +2,7 @@
 
 import inspect
 import unittest
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -96,6 +97,20 @@ class Methods(unittest.TestCase):
         self.assertIn("tag_inames(i_inner: thread.x)", k.explain())
 
 
+class Arguments(unittest.TestCase):
+    def test_names_are_any_sequence(self):
+        k = loopwright.Kernel("""
+            kernel twice(x: f32[n, n], out: f32[n, n], n: i32)
+            domain { [i, j] : 0 <= i < n and 0 <= j < n }
+            out[i, j] = 2.0*x[i, j]
+        """)
+        for names in [["j", "i"], ("j", "i"), (name for name in "ji"), {"j": 0, "i": 0}.keys()]:
+            self.assertEqual(k.reorder(names).steps, k.reorder("j", "i").steps)
+        for wrong in [{"i", "j"}, b"ij", 1.5]:
+            with self.assertRaises(TypeError):
+                k.reorder(wrong)
+
+
 class Functions(unittest.TestCase):
     def test_a_docstring_is_the_text(self):
         @loopwright.kernel
@@ -119,6 +134,44 @@ class Functions(unittest.TestCase):
 
         self.assertEqual(repr(twice), "<loopwright.Kernel twice(x, out, n) after 1 step>")
         self.assertIn("kernel twice(x: f32[n], out: f32[n], n: i32)", twice.declared)
+
+    def test_annotations_that_type_checkers_read(self):
+        @loopwright.kernel
+        def twice(x: Annotated[Any, "f32[n]"], out: "Annotated[Any, 'f32[n]']", n: "i32"):
+            """
+            domain { [i] : 0 <= i < n }
+            out[i] = 2.0*x[i]
+            """
+
+        self.assertIn("kernel twice(x: f32[n], out: f32[n], n: i32)", twice.declared)
+
+    def test_parameters_that_kernels_do_not_have(self):
+        def default(x: "f32[n]", n: "i32" = 3):
+            """x[0] = 1.0"""
+
+        def several(*x: "f32[n]"):
+            """x[0] = 1.0"""
+
+        def named(**x: "f32[n]"):
+            """x[0] = 1.0"""
+
+        for function in [default, several, named]:
+            with self.assertRaisesRegex(TypeError, "argument `[xn]` of `.*`"):
+                loopwright.kernel(function)
+
+    def test_prose_in_a_docstring(self):
+        with self.assertRaises(loopwright.Error) as caught:
+
+            @loopwright.kernel
+            def twice(x: "f32[n]", n: "i32"):
+                """Doubles the elements of an array.
+
+                domain { [i] : 0 <= i < n }
+                x[i] = 2.0*x[i]
+                """
+
+        self.assertIn("put `#` in front of prose", str(caught.exception))
+        self.assertEqual(caught.exception.place[1], 2)
 
     def test_an_error_names_the_function(self):
         with self.assertRaises(loopwright.Error) as caught:

@@ -40,20 +40,37 @@ class Library:
         if array.__dlpack_device__()[0] != 1:
             return array
         view = numpy.asarray(array)
-        if array.dtype == "bf16":
-            try:
-                from ml_dtypes import bfloat16
-            except ImportError:
-                raise refused(
-                    "no-bf16",
-                    "NumPy has no type for the elements of a result, which are bf16",
-                    "install the package `ml_dtypes`, which adds it, or pass PyTorch's tensors",
-                ) from None
-            view = view.view(bfloat16)
-        return view
+        if array.dtype not in _ADDED:
+            return view
+        try:
+            import ml_dtypes
+        except ImportError:
+            if array.dtype != "bf16":
+                return view
+            raise refused(
+                "no-bf16",
+                "NumPy has no type for the elements of a result, which are bf16",
+                "install the package `ml_dtypes`, which adds it, or pass PyTorch's tensors",
+            ) from None
+        return view.view(getattr(ml_dtypes, _ADDED[array.dtype]))
+
+    def check_takes(self, name: str, target: Any) -> None:
+        """Refuses an array of the caller, on the host, into which results cannot be copied."""
+        if hasattr(target, "__setitem__") or not _is_on_host(target):
+            return
+        view = _view(target)
+        if view is None or not view.flags.writeable:
+            raise refused(
+                "read-only",
+                f"the kernel writes `{name}`, into which nothing can be written: its elements are not "
+                f"assigned to, and NumPy has no view of them that can be written",
+                "pass an array of NumPy, or leave it out if the kernel does not read it",
+            )
 
     def copy(self, array: Any, target: Any) -> None:
         """Copies the elements of a view into an array of the caller."""
+        if not hasattr(target, "__setitem__"):
+            target = _view(target)
         target[...] = array
 
     def result(self, array: Optional[Array], given: Any) -> Any:
@@ -69,6 +86,27 @@ class Library:
         else:
             self.copy(view, given)
         return given
+
+
+#: The types that the package `ml_dtypes` adds to NumPy. Without it results of eight bits are given
+#: as their bits.
+_ADDED = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
+
+
+def _is_on_host(array: Any) -> bool:
+    return not hasattr(array, "__dlpack_device__") or array.__dlpack_device__()[0] == 1
+
+
+def _view(array: Any) -> Any:
+    """NumPy's view of another library's array on the host, by a protocol; none if there is none."""
+    import numpy
+
+    if hasattr(array, "__array_interface__"):
+        return numpy.asarray(array)
+    try:
+        return numpy.from_dlpack(array)
+    except (BufferError, RuntimeError, TypeError):
+        return None
 
 
 class Torch(Library):
@@ -100,6 +138,9 @@ class Torch(Library):
         import torch
 
         return torch.from_dlpack(array)
+
+    def check_takes(self, name: str, target: Any) -> None:
+        pass
 
     def copy(self, array: Any, target: Any) -> None:
         target.copy_(array)

@@ -39,11 +39,15 @@ def einsum(
     used in place, NumPy's are copied to GPU 0, or to the emulator. The result is an array of their
     library.
 
-    `acc` is the type of sums and `out` that of the result, such as `"f32"`. A number, for an
+    `acc` is the type of sums and `out` that of the result, such as `"f32"`; for arrays of NumPy of
+    different types both are by default what `numpy.result_type` gives. A number, for an
     operand without letters, takes the type of the first array, or f64 if it is a fraction and that
     is an integer. There are no `...`, and axes of length 1 are not repeated.
     """
-    kernel = _kernel(specification, tuple(_types(operands)), acc, out)
+    types = _types(operands)
+    if acc is None and out is None:
+        acc, out = _common(operands, types)
+    kernel = _kernel(specification, tuple(types), acc, out)
     names = kernel.arguments[: len(operands)]
     result = kernel(**dict(zip(names, operands)))["out"]
     return result.reshape(()) if _is_number(specification) else result
@@ -56,8 +60,29 @@ def _kernel(
     return generate.einsum(specification, types=types, acc=acc, out=out).auto()
 
 
+def _common(
+    operands: Sequence[Any], types: Sequence[str]
+) -> tuple[Optional[str], Optional[str]]:
+    """The types of sums and of the result where arrays of NumPy have different types: NumPy's.
+    Numbers of Python have none of their own."""
+    import numpy
+
+    arrays = [value for value in operands if isinstance(value, (numpy.ndarray, numpy.generic))]
+    if len({value.dtype for value in arrays}) < 2 or len(arrays) < sum(map(_is_array, operands)):
+        return None, None
+    try:
+        common = _TYPES.get(numpy.result_type(*(value.dtype for value in arrays)).name)
+    except TypeError:
+        return None, None
+    return common if common in ("f32", "f64", "i32", "i64", "u32", "u64") else None, common
+
+
+def _is_array(value: Any) -> bool:
+    return not isinstance(value, (bool, int, float))
+
+
 def _types(operands: Sequence[Any]) -> list[str]:
-    known = [None if isinstance(value, (bool, int, float)) else _type(value) for value in operands]
+    known = [_type(value) if _is_array(value) else None for value in operands]
     first = next((t for t in known if t is not None), None)
 
     def number(value: Any) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Mapping, Optional, Sequence, Union
+import operator
+from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
-from . import _arrays
+from . import _arrays, _errors
 from ._errors import refused
 from ._loopwright import Array
 from ._loopwright import BoundKernel as _NativeBound
@@ -49,11 +50,11 @@ def _written(value: Any) -> str:
         return value
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: {_written(tag)}" for name, tag in value.items())
-    if isinstance(value, Sequence):
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, set, frozenset)):
         return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"an argument of a step is text, an integer or names, not {value!r}")
-    return str(value.__index__())
+    return str(operator.index(value))
 
 
 def _returned(
@@ -129,6 +130,8 @@ class Kernel(Steps):
     __slots__ = ("_device", "_native", "_stream")
 
     def __init__(self, text: str, *, origin: str = "<kernel>") -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"the text of a kernel is a str, not {type(text).__name__}")
         self._native = _Native(inspect.cleandoc(text) + "\n", origin)
         self._device: Optional[str] = None
         self._stream: Optional[int] = None
@@ -144,6 +147,16 @@ class Kernel(Steps):
         other = object.__new__(type(self))
         other._native, other._device, other._stream = native, self._device, self._stream
         return other
+
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Kernel:
+        return self
+
+    def __reduce__(self) -> Any:
+        """By its text and its steps, which are applied and proved again."""
+        return _restored, (str(self.declared), str(self.steps), self._device)
 
     def apply(self, pipeline: str, /, **parameters: int) -> Kernel:
         """The kernel after the steps of a pipeline, one a line or separated by `;`.
@@ -214,18 +227,22 @@ class Kernel(Steps):
         """
         return self._run(arguments, False, None)
 
-    def check(self, tolerance: Optional[float] = None, /, **arguments: Any) -> Results:
+    def check(self, _tolerance: Optional[float] = None, /, **arguments: Any) -> Results:
         """Runs the kernel as a call does, and compares the results with the declared kernel.
 
         The reference is a plain interpreter of the declared kernel, which is slow. Integers have to
-        be equal, floating-point numbers within the relative `tolerance` (by default 2e-5 for f32,
-        1e-12 for f64, 4e-3 for f16, 3e-2 for bf16), with allowance for terms that cancel. A
+        be equal, floating-point numbers within a relative tolerance (by default 2e-5 for f32, 1e-12
+        for f64, 4e-3 for f16, 3e-2 for bf16), with allowance for terms that cancel: it is given as
+        the first argument, or as `tolerance` if the kernel has no argument of this name. A
         difference raises `Error` with the code `wrong-result`.
         """
-        return self._run(arguments, True, tolerance)
+        if _tolerance is None and "tolerance" not in self.arguments:
+            _tolerance = arguments.pop("tolerance", None)
+        return self._run(arguments, True, _errors.tolerance(_tolerance))
 
     def _run(self, arguments: dict[str, Any], check: bool, tolerance: Optional[float]) -> Results:
         library = _arrays.library_of(arguments.values())
+        self._check_takes(arguments)
         stream, in_order = self._order(library, arguments)
         written, device, milliseconds, counts = self._native.run(
             arguments, self._device, stream, library.immutable, in_order, check, tolerance
@@ -250,8 +267,16 @@ class Kernel(Steps):
                 "a bound kernel writes the same memory at each launch, and arrays of JAX never change",
                 "call the kernel, which returns new arrays",
             )
+        self._check_takes(arguments)
         stream, in_order = self._order(library, arguments)
         return BoundKernel(self._native.bind(arguments, self._device, stream, in_order), arguments)
+
+    def _check_takes(self, arguments: Mapping[str, Any]) -> None:
+        """Refuses arrays that the kernel writes and that take no elements, before it runs."""
+        for name in self._native.written:
+            given = arguments.get(name)
+            if hasattr(given, "__array_interface__") or hasattr(given, "__dlpack__"):
+                _arrays.library_of([given]).check_takes(name, given)
 
     def _order(
         self, library: _arrays.Library, arguments: Mapping[str, Any]
@@ -314,3 +339,9 @@ class Kernel(Steps):
 
     def _repr_html_(self) -> str:
         return self.text._repr_html_()
+
+
+def _restored(declared: str, steps: str, device: Optional[str]) -> Kernel:
+    """A kernel from its texts, as `pickle` keeps it."""
+    kernel = Kernel(declared).apply(steps)
+    return kernel if device is None else kernel.on(device)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html
+import operator
+import os
 from dataclasses import dataclass
 from typing import Any, Iterable, Mapping, Optional, Union
 
+from . import _errors
 from ._errors import refused
 from ._kernel import Kernel
 
@@ -52,7 +55,7 @@ def tune(
     points: Optional[int] = None,
     seed: int = 0,
     budget: Optional[float] = None,
-    log: Optional[str] = None,
+    log: Optional[Union[str, os.PathLike[str]]] = None,
     launches: int = 20,
     tolerance: Optional[float] = None,
 ) -> Tuning:
@@ -89,15 +92,15 @@ def tune(
         If no point is legal, among others.
     """
     if not isinstance(space, str):
-        space = "".join(f"{name} in {[int(v) for v in values]}\n" for name, values in space.items())
+        space = "".join(f"{name} in {_candidates(name, values)}\n" for name, values in space.items())
     options = {
         "strategy": strategy,
-        "points": points,
-        "seed": seed,
-        "budget": budget,
-        "log": log,
-        "launches": launches,
-        "tolerance": tolerance,
+        "points": None if points is None else _count("points", points, 1),
+        "seed": _count("seed", seed, 0),
+        "budget": None if budget is None else float(budget),
+        "log": None if log is None else os.fspath(log),
+        "launches": _count("launches", launches, 1),
+        "tolerance": _errors.tolerance(tolerance),
     }
     found = kernel._native.tune(
         (pipeline, space),
@@ -119,3 +122,35 @@ def tune(
         html=found["html"],
         notes=found["notes"],
     )
+
+
+def _candidates(name: str, values: Iterable[int]) -> list[int]:
+    """The values to try for a parameter, which are integers."""
+    if isinstance(values, (str, bytes)):
+        raise refused(
+            "option",
+            f"the values to try for `{name}` are a text",
+            f'give them as a list, `{{"{name}": [64, 128]}}`, or the space as one text, '
+            f'"{name} in [64, 128]"',
+        )
+    try:
+        return [operator.index(value) for value in values]
+    except TypeError:
+        raise refused(
+            "option",
+            f"the values to try for `{name}` are not all integers",
+            f'give a list of integers: `{{"{name}": [64, 128]}}`',
+        ) from None
+
+
+def _count(name: str, value: Any, least: int) -> int:
+    """An option that is a number of something."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = -1
+    if not least <= count < 1 << 63:
+        raise refused(
+            "option", f"`{name}` is {value!r}", f"it is an integer, and at least {least}"
+        )
+    return count

@@ -106,7 +106,7 @@ def reduce(
     The operators are sum, product, mean, min, max, any, all, and argmin and argmax along one axis,
     which give `values` and `indices`.
     """
-    along = [axes] if isinstance(axes, int) else list(axes)
+    along = list(axes) if isinstance(axes, Iterable) else [axes]
     options = _options(acc=acc, out=out, name=name)
     return Kernel._of(_loopwright.reduce(operator, shape, along, type, options))
 
