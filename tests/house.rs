@@ -173,6 +173,28 @@ fn comments_and_pages_are_wrapped_at_100_columns() {
     assert!(found.is_empty(), "wider than 100 columns:\n{}", found.join("\n"));
 }
 
+/// What is published has its licences beside it, as do isl and imath, which are compiled into the
+/// wheel.
+#[test]
+fn published_packages_have_their_licences() {
+    let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("crates");
+    for entry in fs::read_dir(&crates).unwrap() {
+        let folder = entry.unwrap().path();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let wanted: &[&str] = match manifest.lines().find(|line| line.starts_with("license")).unwrap() {
+            _ if manifest.lines().any(|line| line == "publish = false") => &[],
+            "license = \"MIT\"" => &["LICENSE-MIT"],
+            _ => &["LICENSE-APACHE", "LICENSE-MIT"],
+        };
+        for name in wanted {
+            assert!(folder.join(name).is_file(), "{} in {}", name, folder.display());
+        }
+    }
+    for name in ["LICENSE-APACHE", "LICENSE-MIT", "LICENSE-imath", "LICENSE-isl"] {
+        assert!(crates.join("python").join(name).is_file(), "{name}");
+    }
+}
+
 /// A library whose tests all lie in `tests` says so, and is not built twice. A test that stands in
 /// the sources of such a one would never run.
 #[test]

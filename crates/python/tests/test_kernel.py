@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import copy
+import importlib.metadata
 import inspect
 import pathlib
 import pickle
@@ -333,6 +334,12 @@ class Texts(unittest.TestCase):
             k.cuda
         self.assertEqual(caught.exception.code, "open-type")
         self.assertIn("double", k.with_types(T="f64").cuda)
+
+    def test_the_package_has_its_licences_and_address(self):
+        package = importlib.metadata.distribution("loopwright")
+        names = {file.name for file in package.files}
+        self.assertLessEqual({"LICENSE-MIT", "LICENSE-APACHE", "LICENSE-isl", "LICENSE-imath"}, names)
+        self.assertTrue(package.metadata.get_all("Project-URL"))
 
     def test_everything_is_documented(self):
         for name in loopwright.__all__:
