@@ -18,6 +18,7 @@ trap 'rm -rf "$environment"' EXIT
 cp -r crates/python/tests "$environment/tests"
 cp README.md "$environment/tests/README.md"
 cp crates/python/README.md "$environment/tests/README-python.md"
+cp book/src/first/python.md "$environment/tests/book-python.md"
 export LOOPWRIGHT_STAND_IN_SOURCE=$PWD/crates/driver-stand-in/src/stand_in.c
 cd "$environment"
 bin/python -m unittest discover --start-directory tests --quiet

@@ -1,4 +1,7 @@
-"""The programs of the READMEs, which the test's script copies beside this file."""
+"""The programs of the READMEs and of the book, which the test's script copies beside this file.
+
+Those of one page follow each other.
+"""
 
 import contextlib
 import io
@@ -15,11 +18,11 @@ class Programs(unittest.TestCase):
         for file in files:
             programs = re.findall(r"```python\n(.*?)```", file.read_text(), re.DOTALL)
             self.assertTrue(programs, file)
+            printed, names = io.StringIO(), {}
             for program in programs:
-                printed = io.StringIO()
                 with contextlib.redirect_stdout(printed):
-                    exec(compile(program, file.name, "exec"), {})
-                self.assertIn("__global__", printed.getvalue(), file)
+                    exec(compile(program, file.name, "exec"), names)
+            self.assertIn("__global__", printed.getvalue(), file)
 
 
 if __name__ == "__main__":
