@@ -103,7 +103,10 @@ fn in_python(mut diagnostic: Diagnostic) -> Diagnostic {
     const IN_PYTHON: [(&str, &str); 3] = [
         ("`--acc f32`, `.acc(F32)`", "`acc=\"f32\"`"),
         ("`--out`, `.out(...)`", "`out=\"f16\"`"),
-        ("`check_facts` finds data", "the facts that the kernel declares tell data"),
+        (
+            "`check_facts` finds data that violate a declared fact",
+            "declared facts are checked for arrays on the host",
+        ),
     ];
     for (library, python) in IN_PYTHON {
         diagnostic.help = diagnostic.help.map(|help| help.replace(library, python));

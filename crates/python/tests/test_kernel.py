@@ -12,6 +12,7 @@ import unittest
 import numpy as np
 
 import loopwright
+from loopwright import generate
 
 TWICE = """
     kernel twice(x: f32[n], out: f32[n], n: i32)
@@ -279,6 +280,17 @@ class Refusals(unittest.TestCase):
     def test_remedies_are_written_in_python(self):
         error = self.refused("open-type", lambda: loopwright.Kernel(SEGMENTS).cuda)
         self.assertIn('with_types(T="f32")', error.help)
+        types = ["bool", "f32"]
+        error = self.refused("generate-types", lambda: generate.einsum("i,i->i", types=types))
+        self.assertIn('`acc="f32"`', error.help)
+        gather = emulated("""
+            kernel gather(x: f32[n], idx: i32[m], out: f32[m], n: i32, m: i32)
+            domain { [i] : 0 <= i < m }
+            out[i] = x[idx[i]]
+        """)
+        x, idx = np.ones(3, np.float32), np.array([5], np.int32)
+        error = self.refused("out-of-bounds", lambda: gather(x=x, idx=idx))
+        self.assertNotIn("check_facts", error.help)
 
     def test_a_refused_run_changes_no_array(self):
         y = np.ones(3)

@@ -98,6 +98,10 @@ class Methods(unittest.TestCase):
 
 
 class Arguments(unittest.TestCase):
+    def test_any_iname_can_be_tagged_by_keyword(self):
+        k = loopwright.Kernel(TWICE.replace("i]", "self]").replace("[i", "[self").replace("<= i", "<= self"))
+        self.assertEqual(k.tag_inames(self="block.x").steps, "tag_inames(self: block.x)\n")
+
     def test_names_are_any_sequence(self):
         k = loopwright.Kernel("""
             kernel twice(x: f32[n, n], out: f32[n, n], n: i32)

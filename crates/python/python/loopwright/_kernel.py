@@ -171,7 +171,7 @@ class Kernel(Steps):
         written += [f"{key}={_written(v)}" for key, v in options.items() if v is not None]
         return self._with(self._native.step(f"{name}({', '.join(written)})"))
 
-    def tag_inames(self, *arguments: Argument, **tags: Argument) -> Kernel:
+    def tag_inames(self, /, *arguments: Argument, **tags: Argument) -> Kernel:
         return self._step("tag_inames", [*arguments, *([tags] if tags else [])], {})
 
     tag_inames.__doc__ = f"{Steps.tag_inames.__doc__}\n        Here also `tag_inames(i=\"block.x\")`.\n        "
@@ -227,7 +227,7 @@ class Kernel(Steps):
         """
         return self._run(arguments, False, None)
 
-    def check(self, _tolerance: Optional[float] = None, /, **arguments: Any) -> Results:
+    def check(self, tolerance: Optional[float] = None, /, **arguments: Any) -> Results:
         """Runs the kernel as a call does, and compares the results with the declared kernel.
 
         The reference is a plain interpreter of the declared kernel, which is slow. Integers have to
@@ -236,9 +236,9 @@ class Kernel(Steps):
         the first argument, or as `tolerance` if the kernel has no argument of this name. A
         difference raises `Error` with the code `wrong-result`.
         """
-        if _tolerance is None and "tolerance" not in self.arguments:
-            _tolerance = arguments.pop("tolerance", None)
-        return self._run(arguments, True, _errors.tolerance(_tolerance))
+        if tolerance is None and "tolerance" not in self.arguments:
+            tolerance = arguments.pop("tolerance", None)
+        return self._run(arguments, True, _errors.tolerance(tolerance))
 
     def _run(self, arguments: dict[str, Any], check: bool, tolerance: Optional[float]) -> Results:
         library = _arrays.library_of(arguments.values())

@@ -1,7 +1,7 @@
 """The extension module: what the package's own files are built on."""
 
 from os import PathLike
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, final
 
 __version__: str
 
@@ -15,6 +15,7 @@ class Error(Exception):
     help: Optional[str]
     errors: list[Error]
 
+@final
 class Array:
     """An array that a kernel wrote."""
 
@@ -54,6 +55,7 @@ def top_k(k: int, shape: str, axis: int, type: str, options: dict[str, str]) -> 
 def element_type(value: Any) -> str: ...
 def search_packages(folder: Union[str, PathLike[str]]) -> None: ...
 
+@final
 class Kernel:
     def __new__(cls, text: str, origin: str = "<kernel>") -> Kernel: ...
     def apply(
@@ -104,6 +106,7 @@ class Kernel:
         options: dict[str, Any],
     ) -> dict[str, Any]: ...
 
+@final
 class BoundKernel:
     def launch(self) -> None: ...
     def wait(self) -> None: ...
