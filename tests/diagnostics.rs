@@ -269,10 +269,10 @@ fn of_the_runtime() -> Vec<Diagnostic> {
             Args::new().scalar("n", 3).scalar("s", 2),
         ),
         run(
-            "kernel k(y: f32[n, m] strides(s, t), n: i32, m: i32, s: i32, t: i32)\n\
+            "kernel k(y: f32[n, m, 2] strides(s, t, 1), n: i32, m: i32, s: i32, t: i32)\n\
              assume 0 <= n and 0 <= m and 0 <= s and 0 <= t\n\
-             domain { [i, j] : 0 <= i < n and 0 <= j < m }\n\
-             y[i, j] = 1.0\n",
+             domain { [i, j, k] : 0 <= i < n and 0 <= j < m and 0 <= k < 2 }\n\
+             y[i, j, k] = 1.0\n",
             Args::new().scalar("n", 5000).scalar("m", 5000).scalar("s", 3).scalar("t", 2),
         ),
         run(
