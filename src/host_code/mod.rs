@@ -11,7 +11,7 @@
 //! | `fits` | which sizes an index type suffices for |
 //! | `plan` | what a host checks and does, in no language yet |
 //! | `names` | the names of arguments in the texts |
-//! | `c`, `python` | the texts |
+//! | `c`, `python` | the texts; what is the same for all kernels is in the files of `source` and `loader` |
 //! | `heading` | the comments before printed CUDA C |
 //!
 //! No launch may be accepted for which a bound launch of the runtime would be refused, but for

@@ -26,12 +26,13 @@ class Interface:
 
 class Tensor:
     """As PyTorch's, of one axis."""
-    def __init__(self, values, dtype="torch.float32", is_cuda=True):
+    def __init__(self, values, dtype="torch.float32", is_cuda=True, requires_grad=False):
         self.values, self.dtype, self.is_cuda = values, dtype, is_cuda
+        self.requires_grad = requires_grad
         self.shape = (len(values),)
     @property
     def __cuda_array_interface__(self):
-        raise AttributeError("has gradients, or is on the host")
+        raise RuntimeError("has gradients, or a type that is not known there")
     def data_ptr(self):
         return ctypes.addressof(self.values)
     def stride(self):
@@ -210,6 +211,7 @@ print(list(y))
 refused(module.launch, Tensor(x, is_cuda=False), Tensor(y), 2)
 refused(module.launch, Tensor(x, "torch.int32"), Tensor(y), 2)
 refused(module.launch, Interface(x, read_only=True), Interface(y, read_only=True), 2)
+refused(module.launch, Tensor(x, requires_grad=True), Tensor(y, requires_grad=True), 2)
 refused(module.launch, Interface(x, ">f4"), Interface(y), 2)
 refused(module.launch, [1.0, 2.0], Interface(y), 2)
 refused(module.launch, -4, Interface(y), 2)
@@ -223,6 +225,7 @@ refused(module.launch, Interface(x, read_only=True), Interface(y), 2)
             "doubled: `x` is in the memory of the host, and not on a GPU",
             "doubled: `x` has elements int32, and the kernel expects f32",
             "doubled: `y` is read-only, and the kernel writes it",
+            "doubled: `y` has gradients, and the kernel writes it: pass `.detach()`",
             "doubled: `x` has elements >f4, in another byte order than the device's",
             "doubled: `x` is of type `list`, which is neither an array on a GPU nor an address",
             "doubled: `x` is -4, which is no address",

@@ -59,6 +59,12 @@ def _view(what, array, written):
     """The address, shape, strides in elements, size and type of the elements of an array."""
     if not getattr(array, "is_cuda", True):
         raise ValueError(f"{what} is in the memory of the host, and not on a GPU")
+    # A tensor, whose own methods know all types, says more than its interface.
+    if hasattr(array, "data_ptr") and hasattr(array, "element_size"):
+        if written and getattr(array, "requires_grad", False):
+            raise ValueError(f"{what} has gradients, and the kernel writes it: pass `.detach()`")
+        given = str(getattr(array, "dtype", "")).rpartition(".")[2]
+        return array.data_ptr(), tuple(array.shape), tuple(array.stride()), array.element_size(), given
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface:
         address, read_only = interface["data"]
@@ -75,11 +81,8 @@ def _view(what, array, written):
         else:
             steps = tuple(step // item for step in steps)
         return address, shape, steps, item, given[1:]
-    if not hasattr(array, "data_ptr"):
-        of = type(array).__name__
-        raise TypeError(f"{what} is of type `{of}`, which is neither an array on a GPU nor an address")
-    given = str(getattr(array, "dtype", "")).rpartition(".")[2]
-    return array.data_ptr(), tuple(array.shape), tuple(array.stride()), array.element_size(), given
+    of = type(array).__name__
+    raise TypeError(f"{what} is of type `{of}`, which is neither an array on a GPU nor an address")
 
 
 def _contiguous(shape):
