@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "examples"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Operation:
     result: str
     # In Python, of these names.
     peer: str
+    # A pipeline of the examples, instead of what `auto` finds.
+    pipeline: str = ""
 
 
 def declared(arguments, assumed, domains, *statements):
@@ -126,6 +129,13 @@ def operations():
     gathered = declared("x: f32[r, d], at: i32[n], y: f32[n, d], n: i32, d: i32, r: i32", ["assume 0 <= n and 0 <= d and 1 <= r", "fact 0 <= at < r"], ("[i, c] : 0 <= i < n and 0 <= c < d",), "y[i, c] = x[at[i], c]")
     yield Operation("rows gathered", gathered, {"n": 1 << 20, "d": 64, "r": 50000}, {"x": (table, f32), "at": (places, "<50000"), "y": ((1 << 20, 64), f32)}, "y", "x[at]")
     normal = declared("x: f32[m, n], y: f32[m, n], m: i32, n: i32", ["assume 0 <= m and 1 <= n"], ("[r] : 0 <= r < m", "[i] : 0 <= i < n", "[j] : 0 <= j < n", "[k] : 0 <= k < n"), "temp t: f32[m] global", "temp s: f32[m] global", "t[r] = max(i, x[r, i])", "s[r] = sum(j, exp(x[r, j] - t[r]))", "y[r, k] = exp(x[r, k] - t[r])/s[r]")
+    classify = (EXAMPLES / "kernels/classify.lw").read_text()
+    for inputs, length in [(1 << 20, 64), (1 << 18, 512), (1 << 15, 4096)]:
+        yield Operation(
+            f"softmax of a product with 64 classes, {inputs} x {length}", classify, {"m": inputs, "l": length},
+            {"x": ((inputs, length), bf16), "w": ((64, length), bf16), "p": ((inputs, 64), f32)}, "p",
+            "torch.softmax((x @ w.T).float(), 1)", "pipelines/classify/mma.pipe",
+        )
     yield Operation("softmax of 64 rows of 2^20", normal, {"m": 64, "n": 1 << 20}, {"x": ((64, 1 << 20), f32), "y": ((64, 1 << 20), f32)}, "y", "torch.softmax(x, 1)")
 
 
@@ -148,7 +158,8 @@ def export(chosen, given):
         text = operation.kernel if isinstance(operation.kernel, str) else call(*operation.kernel)
         kernel.write_text(text)
         sizes = [f"--set={name}={value}" for name, value in operation.sizes.items()]
-        pipeline.write_text(call("auto", kernel, *sizes))
+        given_steps = operation.pipeline and (EXAMPLES / operation.pipeline).read_text()
+        pipeline.write_text(given_steps or call("auto", kernel, *sizes))
         call("export", kernel, pipeline, *sizes, "--arch", os.environ.get("ARCH", "sm_90a"), "-o", folder)
         print(operation.name, flush=True)
 

@@ -142,6 +142,31 @@ pub fn count(kernel: &KernelData) -> Result<Counts, Diagnostic> {
     walk.finish(parts)
 }
 
+/// How often each part of a kernel's instructions runs, in text order: of [`count`], what does not
+/// depend on types.
+///
+/// Errors: whatever validation would refuse.
+pub fn executions(kernel: &KernelData) -> Result<Vec<PartCount>, Diagnostic> {
+    let lookup = Lookup::new(kernel);
+    let mut domains = Domains::new(&lookup).map_err(|r| r.about("the kernel"))?;
+    let mut parts = Vec::new();
+    for instruction in &kernel.instructions {
+        for part in kernel.parts(instruction) {
+            let copies = domains.copies(instruction, part.part);
+            let what = format!("`{part}`");
+            let total = match domains.of(instruction, part.part) {
+                Ok(domain) => {
+                    let formula = domains.count(&domain, &domain.guard);
+                    Total::of(formula, domain.guard.at_most, &what)
+                }
+                Err(refusal) => Total::of(Err(refusal), false, &what),
+            };
+            parts.push(PartCount { part, copies, total });
+        }
+    }
+    Ok(parts)
+}
+
 impl Walk<'_, '_> {
     /// Adds what a part does; returns how often it runs.
     fn part(&mut self, instruction: &Instruction, part: &PartRef) -> Result<Total, Diagnostic> {

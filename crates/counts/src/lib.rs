@@ -40,7 +40,7 @@ mod total;
 pub use accesses::{Along, Direction, Stride};
 pub use domain::assumptions;
 pub use formula::{Formula, Piece};
-pub use kernel::{AccessCount, Counts, Footprint, OperationCount, PartCount, count};
+pub use kernel::{AccessCount, Counts, Footprint, OperationCount, PartCount, count, executions};
 pub use operations::Operation;
 pub use points::points;
 pub use polynomial::QuasiPolynomial;

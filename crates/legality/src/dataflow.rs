@@ -376,7 +376,7 @@ fn check_reads(
                     } else {
                         Some(is.view(array, Some((p, k)), HOPS)?)
                     };
-                    if view.is_some_and(|v| v.contains_key(&Seen::Unwritten)) {
+                    if view.is_some_and(|v| v.keys().any(Seen::is_unwritten)) {
                         return why(format!(
                             "`{}` may copy a cell of `{array}` that nothing has written",
                             part.part

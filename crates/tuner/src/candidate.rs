@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::cost::Counted;
 use crate::judge::Judge;
-use crate::points::points;
+use crate::work::Work;
 use crate::{BinaryFolder, Cost, Machine, Outcome, Point, Space, Times, body};
 
 /// The data that threads need to make and measure candidates.
@@ -100,7 +100,8 @@ impl Plan<'_> {
     pub fn work_of(&self, sample: &Args, scale: f64) -> Result<(f64, BTreeMap<Name, i64>), Diagnostic> {
         let declared = self.kernel.declared();
         let integers = known(declared, self.args)?.integers;
-        let of = |integers| points(declared, integers).filter(|n| *n > 0.0);
+        let work = Work::of(declared, &|_| false);
+        let of = |integers| work.at(integers).filter(|n| *n > 0.0);
         let work = match (of(&integers), of(&known(declared, sample)?.integers)) {
             (Some(all), Some(part)) => all / part,
             _ => scale,

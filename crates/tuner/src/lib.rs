@@ -84,6 +84,7 @@ mod tuned;
 mod tuner;
 mod tuning;
 mod under_way;
+mod work;
 
 pub use binaries::BinaryFolder;
 pub use bottleneck::Bottleneck;

@@ -1,5 +1,5 @@
-//! The number of points of a declared kernel at given sizes, to scale work from a sample to the
-//! problem.
+//! The number of points of a declared kernel at given sizes, roughly: whether there are any, and
+//! whether a problem is small. How work grows is asked of `work`.
 //!
 //! The range of each iname is taken over the ranges of those around it, as in interval arithmetic,
 //! so that a triangle counts as its square. This is used for ratios of two sizes of one kernel, in
@@ -7,39 +7,28 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Aff, Kind, LoopKernel, Name, Part};
+use loopwright_kernel_ir::{Aff, Kind, LoopKernel, Name};
 
 /// The work of a declared kernel at these sizes, up to a factor that cancels in ratios of two
 /// sizes: the sum over instructions of the product of their inames' ranges. `None` if a bound
 /// depends on data.
 pub fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Option<f64> {
-    work(kernel, integers, &|_| false)
-}
-
-/// As [`points`], where the reductions of some instructions are scans, which add one point in each
-/// iteration of the loops around them.
-pub(crate) fn work(
-    kernel: &LoopKernel,
-    integers: &BTreeMap<Name, i64>,
-    is_scan: &dyn Fn(&Name) -> bool,
-) -> Option<f64> {
     let ranges = ranges(kernel, integers);
     let mut sum = 0.0;
     for instruction in &kernel.instructions {
-        let mut parts = kernel.parts(instruction);
-        if is_scan(&instruction.id) {
-            parts.retain(|p| !matches!(p.part, Part::Update(_)));
-        }
-        // An empty range around one that depends on data still leaves nothing.
-        let product = |inames: Vec<Name>| -> Option<f64> {
-            let lengths = inames.iter().map(|i| ranges.get(i).map(|(low, high)| (high - low + 1.0).max(0.0)));
-            let lengths: Vec<Option<f64>> = lengths.collect();
-            if lengths.contains(&Some(0.0)) { Some(0.0) } else { lengths.into_iter().product() }
-        };
-        let of_parts = parts.iter().map(|p| product(kernel.part_inames(p))).collect::<Option<Vec<_>>>()?;
-        sum += of_parts.into_iter().fold(0.0, f64::max);
+        let parts = kernel.parts(instruction);
+        let of_parts = parts.iter().map(|p| product(&ranges, &kernel.part_inames(p)));
+        sum += of_parts.collect::<Option<Vec<_>>>()?.into_iter().fold(0.0, f64::max);
     }
     Some(sum)
+}
+
+/// The product of the lengths of inames' ranges; `None` if the range of one is not known. An empty
+/// range around one that depends on data still leaves nothing.
+pub(crate) fn product(ranges: &BTreeMap<Name, (f64, f64)>, inames: &[Name]) -> Option<f64> {
+    let lengths = inames.iter().map(|i| ranges.get(i).map(|(low, high)| (high - low + 1.0).max(0.0)));
+    let lengths: Vec<Option<f64>> = lengths.collect();
+    if lengths.contains(&Some(0.0)) { Some(0.0) } else { lengths.into_iter().product() }
 }
 
 /// The least and the greatest value of each iname and of each parameter; inames whose bounds depend

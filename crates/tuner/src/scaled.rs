@@ -9,11 +9,7 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{Arg, Diagnostic, LoopKernel, Name, Tag};
 use loopwright_runtime::{Args, Device, known};
 
-use crate::{
-    Cost, Counted, Machine,
-    judge::necessary_bytes,
-    points::{iterations, work},
-};
+use crate::{Cost, Counted, Machine, judge::necessary_bytes, points::iterations, work::Work};
 
 /// The static cost of a transformed kernel on a machine for a problem with these integers: it runs
 /// on the emulator for small arguments, and what is counted there is scaled.
@@ -41,7 +37,8 @@ pub fn estimate_at(
     };
     let scale = ratio(Some(bytes(declared, problem)), Some(bytes(declared, &small))).unwrap_or(1.0);
     let is_scan = |id: &Name| kernel.instruction(id).is_some_and(|i| i.scan.is_some());
-    let of = |integers| work(declared, integers, &is_scan);
+    let work = Work::of(declared, &is_scan);
+    let of = |integers| work.at(integers);
     let counted = Counted {
         program: bound.program(),
         report: &report,

@@ -11,6 +11,7 @@ use loopwright_transforms::Pipeline;
 use crate::body::MOST_STATEMENTS;
 use crate::candidate::Plan;
 use crate::points::points;
+use crate::work::Work;
 use crate::{BinaryFolder, Machine, Progress, Space, Strategy, Tuning, partial_tiles};
 
 /// A search. Create it with [`Tuner::new`], set options, and [`run`](Tuner::run) it.
@@ -197,7 +198,11 @@ impl<'a> Tuner<'a> {
         }
         self.something_to_do()?;
         let notes = match self.sample {
-            Some(sample) => partial_tiles::notes(&self.plan, &self.plan.space.points()?, sample)?,
+            Some(sample) => {
+                let mut notes = partial_tiles::notes(&self.plan, &self.plan.space.points()?, sample)?;
+                notes.extend(Work::of(self.plan.kernel.declared(), &|_| false).estimated());
+                notes
+            }
             None => Vec::new(),
         };
         Ok(Tuning { notes, ..self.search(start)? })

@@ -7,6 +7,12 @@
 //! read. A write that copies is replaced by what its own read sees, to a depth of [`HOPS`]; any
 //! other write is a definition, in terms of its declared instance. Anything that is not affine,
 //! such as a subscript read from data, yields a [`Why`](super::Why).
+//!
+//! A write under a condition on data may or may not take place. Where the read is not under the
+//! same condition, it sees one of a chain ([`Seen::Chain`]): the last write, if it takes place,
+//! otherwise the one before it, and so on up to one that is under no condition. If a read has the
+//! same chain in two forms of a kernel, it sees the same value in both: each condition is made of
+//! reads, of which the same is shown, and of two executions in a chain the same one is the later.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -18,6 +24,10 @@ use crate::{Model, ModelPart, Presence, Touch, owner, roles::PartRole, value::wr
 
 /// Maximum length of a chain of copies that is followed.
 pub(super) const HOPS: usize = 4;
+
+/// Maximum number of writes under conditions on data between a read and a write that takes place in
+/// any case.
+const CHOICES: usize = 8;
 
 /// A time later than any in the kernel.
 const END: i64 = 1 << 40;
@@ -36,6 +46,41 @@ pub(super) enum Seen {
     Final(Name),
     /// No value; maps to a single point.
     Unwritten,
+    /// One of a chain that ends with a write that takes place in any case: what is seen if none of
+    /// so many later writes under conditions on data has taken place. Those before the last are
+    /// under conditions themselves (`may`).
+    Chain {
+        /// The number of later writes.
+        later: usize,
+        /// Whether this one is under a condition on data.
+        may: bool,
+        /// What is seen.
+        seen: Box<Seen>,
+    },
+}
+
+impl Seen {
+    /// A definition under a condition on data.
+    fn maybe(self) -> Seen {
+        Seen::Chain { later: 0, may: true, seen: Box::new(self) }
+    }
+
+    /// This after one more write under a condition on data.
+    fn if_not(self) -> Seen {
+        match self {
+            Seen::Chain { later, may, seen } => Seen::Chain { later: later + 1, may, seen },
+            seen => Seen::Chain { later: 1, may: false, seen: Box::new(seen) },
+        }
+    }
+
+    /// Whether it is no value, even if only where conditions on data do not hold.
+    pub(super) fn is_unwritten(&self) -> bool {
+        match self {
+            Seen::Unwritten => true,
+            Seen::Chain { seen, .. } => seen.is_unwritten(),
+            Seen::Definition(..) | Seen::Value(_) | Seen::Initial(_) | Seen::Final(_) => false,
+        }
+    }
 }
 
 pub(super) type View = BTreeMap<Seen, Map>;
@@ -234,6 +279,18 @@ impl<'a, 'k> Flows<'a, 'k> {
 
     /// What a read sees, with copies followed to their sources.
     pub fn view(&mut self, array: &Name, read: Option<(usize, usize)>, hops: usize) -> Checked<View> {
+        self.view_by(array, read, hops, CHOICES)
+    }
+
+    /// What a read sees, or a write would see if it read its element before it writes it; with at
+    /// most so many writes under conditions on data, one after the other.
+    fn view_by(
+        &mut self,
+        array: &Name,
+        read: Option<(usize, usize)>,
+        hops: usize,
+        choices: usize,
+    ) -> Checked<View> {
         if self.model.is_updated(array) {
             return self.in_the_end(array, read);
         }
@@ -241,17 +298,30 @@ impl<'a, 'k> Flows<'a, 'k> {
             return why(format!("`{array}` is copied too often to follow"));
         }
         let (sources, writes) = self.sources(array, read)?;
+        // Where a write is asked about, its conditions do not hold.
+        let read_under = read.filter(|(p, k)| self.model.parts[*p].events[*k].touch == Touch::Read);
         let mut view = View::new();
         for (map, (w, k)) in sources.writes.iter().zip(writes) {
             if map.is_empty()? {
                 continue;
             }
             let part = &self.model.parts[w];
-            let runs = match (part.may, read) {
+            let runs = match (part.may, read_under) {
                 (false, _) => true,
                 (true, Some(read)) => self.runs_with(array, read, w, map)?,
                 (true, None) => false,
             };
+            let role = self.model.role(part);
+            if let (false, PartRole::Does(id, _), 1..) = (runs, &role, choices) {
+                let target = part.events[..k].iter().filter(|e| e.touch == Touch::Write).count();
+                let declared = self.declared_point(part, id)?;
+                let definition = Seen::Definition(id.clone(), target).maybe();
+                unite(&mut view, definition, map.then(&declared)?)?;
+                for (seen, before) in self.view_by(array, Some((w, k)), hops, choices - 1)? {
+                    unite(&mut view, seen.if_not(), map.then(&before)?)?;
+                }
+                continue;
+            }
             if !runs {
                 let instruction = self.model.lookup.instruction(&part.part.instruction);
                 let is_index = |n: &Name| self.model.lookup.is_iname(n) || self.model.lookup.is_scalar(n);
@@ -262,7 +332,7 @@ impl<'a, 'k> Flows<'a, 'k> {
                     _ => format!("whether `{}` writes depends on data", part.part),
                 });
             }
-            match self.model.role(part) {
+            match role {
                 PartRole::Copies => {
                     let copied = (0..part.events.len())
                         .find(|e| part.events[*e].touch == Touch::Read && !part.events[*e].bound);

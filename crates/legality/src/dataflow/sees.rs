@@ -62,6 +62,7 @@ pub fn sees_only(kernel: &LoopKernel, temporary: &Name, writer: &Instruction) ->
                     Seen::Definition(..) => {
                         (map.subtract(&expected)?, "reads what another instance has written")
                     }
+                    Seen::Chain { .. } => (map.clone(), "reads what is written under a condition on data"),
                     _ => (map.clone(), "reads it where nothing has written it"),
                 };
                 if other.is_empty()? {

@@ -2,9 +2,10 @@
 //!
 //! Children at the host's level (the top of the loop tree, and the bodies of loops tagged `host`)
 //! that are not host loops share a device kernel as long as blocks do not depend on one another;
-//! where they do, a kernel ends, and where the user wants one to begin. This gives the fewest. Each kernel and each host loop is
-//! annotated with the dependence that requires it. A host loop of one iteration is replaced by its
-//! body, with the iname's only value. Then the passes over each kernel decide its contents.
+//! where they do, a kernel ends, and where the user wants one to begin. This gives the fewest
+//! kernels. Each kernel and each host loop is annotated with the dependence that requires it. A
+//! host loop of one iteration is replaced by its body, with the iname's only value. Then the passes
+//! over each kernel decide its contents.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
