@@ -64,8 +64,21 @@ impl LoopKernel {
 pub(crate) const PRINTED: &str = "<kernel>";
 
 fn find(kernel: &LoopKernel, d: &Diagnostic, map: &dyn Fn() -> Option<SourceMap>) -> Option<Place> {
+    if d.code == "assumption"
+        && let Some(k) = d
+            .message
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .find_map(|quoted| kernel.declared().assumptions.iter().position(|a| a.to_string() == quoted))
+    {
+        return map()?.locate(&Item::Assumption(k), "");
+    }
     let texts = [Some(&d.message), d.witness.as_ref(), d.help.as_ref()];
-    let (item, part) = texts.into_iter().flatten().find_map(|text| named(kernel, text))?;
+    let found = texts.into_iter().flatten().find_map(|text| named(kernel, text));
+    // Many sentences name the kernel, and are about something else.
+    let of_kernel = || (d.code == "reserved-name").then(|| (Item::Header, kernel.name.to_string()));
+    let (item, part) = found.or_else(of_kernel)?;
     map()?.locate(&item, &part)
 }
 

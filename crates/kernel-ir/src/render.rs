@@ -39,6 +39,11 @@ impl Diagnostic {
         self.render_as(Level::WARNING, &Renderer::plain())
     }
 
+    /// As [`Self::render_warning`], with the escape sequences of a terminal for colours.
+    pub fn render_warning_coloured(&self) -> String {
+        self.render_as(Level::WARNING, &Renderer::styled())
+    }
+
     fn render_as(&self, level: Level<'_>, renderer: &Renderer) -> String {
         let mut group: Group<'_> =
             Group::with_title(level.primary_title(self.message.as_str()).id(self.code));

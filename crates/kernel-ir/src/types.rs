@@ -360,7 +360,11 @@ impl TypeTable<'_> {
         match op {
             BitAnd | BitOr | BitXor | Shl | Shr => {
                 let text = crate::text::binary_text(op);
-                integers_only(&format!("`{text}`"), "cast it to an integer type first".into())?;
+                let help = match op {
+                    BitXor => format!("a power is written `{a}**{b}`; `^` is the exclusive or of integers"),
+                    _ => "cast it to an integer type first".into(),
+                };
+                integers_only(&format!("`{text}`"), help)?;
             }
             Mod => integers_only("`%`", format!("write `fmod({a}, {b})`, which has the sign of `{a}`"))?,
             _ => {}
@@ -476,6 +480,10 @@ impl TypeTable<'_> {
             let help = match self.data.operator(function) {
                 Some(_) => {
                     Some(format!("the reduction is written `{function}(i, e)` with an iname `i` of a domain"))
+                }
+                None if self.data.array(function).is_some() => {
+                    let index: Vec<String> = args.iter().map(ToString::to_string).collect();
+                    Some(format!("it is an array: write `{function}[{}]`", index.join(", ")))
                 }
                 None => of_cuda(function, args)
                     .or_else(|| crate::suggest::did_you_mean(function, names.chain(own).chain(operators))),

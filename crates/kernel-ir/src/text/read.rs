@@ -31,6 +31,8 @@ impl LoopKernel {
     /// As [`LoopKernel::parse`]; `origin` is the name of the text in diagnostics, such as its file
     /// name.
     pub fn parse_named(origin: &str, text: &str) -> Result<LoopKernel, Diagnostics> {
+        // A mark of the encoding is no part of the text.
+        let text = text.trim_start_matches('\u{feff}');
         let draft = Parser::new(origin, text).whole().map_err(|d| Diagnostics(vec![*d]))?;
         Ok(finish(draft)?.0)
     }

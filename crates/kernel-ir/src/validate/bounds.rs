@@ -22,7 +22,7 @@ use crate::{
         Check,
         at_sizes::{Found, at_sizes},
         domains::is_integer,
-        irregular::{at, in_range, is_followed, outside, unknown_data},
+        irregular::{at, divisor, in_range, is_followed, outside, unknown_data},
         scalars,
         scope::{Scope, data_of, integer},
     },
@@ -198,6 +198,8 @@ pub(super) struct ByData {
     pub axis: usize,
     /// Whether a condition that reads data is around it.
     pub guarded: bool,
+    /// By what it divides, if that may be 0 and data have no part in it.
+    pub divisor: Option<Expr>,
 }
 
 fn visit(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, e: &Expr, scope: &Scope) {
@@ -273,7 +275,12 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
                 && !in_range(lookup, &asked.context, scope, subscript, length)
             {
                 let (access, guarded) = (access.clone(), scope.opaque);
-                by_data.push(ByData { instruction: k, access, axis, guarded });
+                by_data.push(ByData { instruction: k, access, axis, guarded, divisor: None });
+            } else if let Some(by_data) = asked.by_data.as_deref_mut()
+                && let Some(divisor) = divisor(lookup, &asked.context, scope, subscript)
+            {
+                let access = access.clone();
+                by_data.push(ByData { instruction: k, access, axis, guarded: false, divisor: Some(divisor) });
             }
             continue;
         };
@@ -328,7 +335,7 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
                 Violation::ByData => {
                     if let Some(by_data) = asked.by_data.as_deref_mut() {
                         let (access, guarded) = (access.clone(), scope.opaque);
-                        by_data.push(ByData { instruction: k, access, axis, guarded });
+                        by_data.push(ByData { instruction: k, access, axis, guarded, divisor: None });
                     }
                     continue;
                 }

@@ -248,6 +248,17 @@ fn no_reductions(check: &mut Check<'_>, item: &Item, e: &Expr, place: &str) {
     }
 }
 
+/// Whether an instruction names this once, so that the first place in its text is the one.
+fn occurs_once(data: &crate::KernelData, item: &Item, name: &Name) -> bool {
+    let Item::Instruction(k) = item else { return false };
+    let Some(i) = data.instructions.get(*k) else { return false };
+    let targets = i.targets.iter().map(|t| Expr::Subscript(t.clone()).to_string());
+    let values = i.predicate.iter().chain([&i.value]).map(Expr::to_string);
+    let text: Vec<String> = targets.chain(values).collect();
+    let is_in_name = |c: char| c.is_alphanumeric() || c == '_';
+    text.iter().flat_map(|t| t.split(|c| !is_in_name(c))).filter(|word| *word == name.as_str()).count() == 1
+}
+
 /// Names and subscripts of an expression; `around` are the inames that have a value there.
 fn expr(check: &mut Check<'_>, item: &Item, e: &Expr, around: &mut BTreeSet<Name>) {
     let lookup = check.lookup;
@@ -261,7 +272,8 @@ fn expr(check: &mut Check<'_>, item: &Item, e: &Expr, around: &mut BTreeSet<Name
                                 "it belongs to a reduction elsewhere in the instruction, or \
                             `inames=` leaves it out: use another iname",
                             );
-                    check.add(item.clone(), "", d);
+                    let part = if occurs_once(check.data, item, name) { name.as_str() } else { "" };
+                    check.add(item.clone(), part, d);
                 }
             } else if let Some(array) = lookup.array(name) {
                 let axes = array.axes.len();

@@ -117,6 +117,36 @@ pub(super) fn in_range(
     within.is_natural(index) && within.is_below(index)
 }
 
+/// By what a subscript divides, if nothing shows that it is not 0. Conditions that are not followed
+/// may show it.
+pub(super) fn divisor(
+    lookup: &Lookup<'_>,
+    context: &[Constraint],
+    scope: &Scope,
+    index: &Expr,
+) -> Option<Expr> {
+    if scope.opaque {
+        return None;
+    }
+    let mut known = context.to_vec();
+    known.extend(lookup.instances(&scope.inames));
+    known.extend(scope.guards.iter().cloned());
+    let one = Aff::constant(1);
+    let within = Within { lookup, known, length: &one };
+    let mut found = None;
+    index.visit(&mut |e| {
+        if let Expr::Binary(BinaryOp::Mod | BinaryOp::FloorDiv, _, by) = e
+            && is_variable(by)
+            && by.to_aff().is_some()
+            && !within.holds(by, |by| Ok(Constraint::nonneg(by.add_constant(-1)?)))
+            && !within.holds(by, |by| Ok(Constraint::nonneg(by.neg()?.add_constant(-1)?)))
+        {
+            found = found.take().or_else(|| Some((**by).clone()));
+        }
+    });
+    found
+}
+
 /// What a subscript is compared with.
 struct Within<'a, 'k> {
     lookup: &'a Lookup<'k>,

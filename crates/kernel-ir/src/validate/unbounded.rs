@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::{
-    Constraint, Diagnostic, Expr, Fact, Lookup, LoopKernel, Name,
+    BinaryOp, Constraint, Diagnostic, Expr, Fact, Lookup, LoopKernel, Name,
     text::{map_of_print, source_map::Item},
     validate::{Check, bounds, domains::is_integer},
 };
@@ -25,6 +25,18 @@ impl LoopKernel {
         let (mut told, mut notes, mut map) = (BTreeSet::new(), Vec::new(), None);
         for found in by_data {
             let text = Expr::Subscript(found.access.clone()).to_string();
+            if let Some(divisor) = &found.divisor {
+                if told.insert(text.clone()) {
+                    let map = map.get_or_insert_with(|| map_of_print(self));
+                    let place =
+                        map.as_ref().and_then(|m| m.locate(&Item::Instruction(found.instruction), &text));
+                    let message = format!("`{text}` divides by `{divisor}`, which may be 0");
+                    notes.push(Diagnostic::new("unbounded-data", message).at(place).help(format!(
+                        "assume that it is not, as in `assume 1 <= {divisor}`: launches are refused otherwise"
+                    )));
+                }
+                continue;
+            }
             let sources = sources(&lookup, &found.access.index[found.axis]);
             // A condition on data counts as a bound of what data decide on themselves.
             let by_inames =
@@ -32,7 +44,12 @@ impl LoopKernel {
             if found.guarded && !(sources.is_empty() && by_inames()) {
                 continue;
             }
-            let is_computed = |name: &Name| !lookup.writers(name).is_empty();
+            // What an instruction reads of an argument that it alone writes comes from the caller.
+            let is_argument = |name: &Name| declared.args.iter().any(|a| a.name() == name);
+            let is_computed = |name: &Name| {
+                let mut writers = lookup.writers(name).iter();
+                writers.any(|writer| *writer != found.instruction || !is_argument(name))
+            };
             let array = sources.iter().find(|name| !is_computed(name));
             if array.is_none() && !sources.is_empty() || !told.insert(text.clone()) {
                 continue;
@@ -86,16 +103,29 @@ impl LoopKernel {
                 false => format!("nothing bounds the elements of `{array}`"),
             };
             let message = format!("`{text}` may leave its array: {why}");
-            let is_integer = lookup.array(array).is_some_and(|a| is_integer(&a.dtype));
+            // Facts about an array that is written do not last.
+            let is_integer =
+                lookup.writers(array).is_empty() && lookup.array(array).is_some_and(|a| is_integer(&a.dtype));
+            let index = &found.access.index[found.axis];
             let help = match (is_integer, has_range(array)) {
                 _ if is_table => format!(
                     "correct the values, the shape or the assumptions: `{}` has to be at least 0 and below \
                      {length}",
                     found.access.index[found.axis]
                 ),
-                (true, false) => {
-                    format!("declare their range, which is then checked: `fact 0 <= {array} < {length}`")
-                }
+                (true, false) => match from_element(&lookup, index, array) {
+                    Reach::Equal => {
+                        format!("declare their range, which is then checked: `fact 0 <= {array} < {length}`")
+                    }
+                    Reach::Sum => format!(
+                        "declare a range of `{array}` for which `{index}` is at least 0 and below {length}; \
+                         it is checked"
+                    ),
+                    Reach::Other => format!(
+                        "no range of `{array}` would show it: keep `{index}` at least 0 and below {length}, \
+                         by `min` and `max` or by `%`"
+                    ),
+                },
                 (true, true) => format!(
                     "correct the range, which is checked, or the assumptions: `{}` has to be at least 0 \
                      and below {length}",
@@ -110,6 +140,41 @@ impl LoopKernel {
         }
         notes
     }
+}
+
+/// How a subscript follows from an element of an array.
+enum Reach {
+    /// It is the element.
+    Equal,
+    /// It is a sum of multiples, which ranges bound.
+    Sum,
+    /// It is another function of it.
+    Other,
+}
+
+fn from_element(lookup: &Lookup<'_>, index: &Expr, array: &Name) -> Reach {
+    let assigned = |name: &Name| match lookup.writers(name) {
+        [writer] => lookup.kernel().instructions.get(*writer).map(|i| &i.value),
+        _ => None,
+    };
+    match index {
+        Expr::Subscript(access) if access.array == *array => return Reach::Equal,
+        Expr::Name(name) => {
+            if let Some(value) = assigned(name) {
+                return from_element(lookup, value, array);
+            }
+        }
+        _ => {}
+    }
+    let mut is_sum = true;
+    index.visit(&mut |e| {
+        is_sum &= match e {
+            Expr::Binary(op, ..) => matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul),
+            Expr::Call { .. } | Expr::Cast(..) | Expr::If(..) | Expr::Reduce(_) => false,
+            _ => true,
+        }
+    });
+    if is_sum { Reach::Sum } else { Reach::Other }
 }
 
 /// The arrays that decide on the value of a subscript.
