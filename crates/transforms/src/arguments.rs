@@ -376,6 +376,9 @@ impl<'a> Args<'a> {
                     self.error_at(piece, format!("`{name}` has no option `{key}`"))
                 };
                 match names::nearest(key, asked.iter().copied()) {
+                    _ if !asked.contains(&key.as_str()) && names::option(key).is_some() => {
+                        d.help(names::option(key).unwrap_or_default())
+                    }
                     Some(near) if near != key => d.help(format!("did you mean `{near}`?")),
                     _ if asked.is_empty() => d,
                     _ => d.help(format!("its options are {}", names::list(asked.iter().copied()))),

@@ -50,7 +50,7 @@ pub use declared::{held_to_declared, judge_declared};
 pub use fluent::IntoNames;
 pub use judged::{Explained, Explanation, Judged};
 pub use loopwright_legality::{Basis, Judgement, Verdict, Witness};
-pub use names::{FOREIGN_STEPS, nearest, ours};
+pub use names::{FOREIGN_STEPS, foreign_tag, nearest, ours};
 pub use number::Number;
 pub use pipeline::{Pipeline, Traced};
 pub use reference::{Form, Page, Parameter};

@@ -5,6 +5,47 @@ pub use loopwright_kernel_ir::nearest;
 /// Begins what is said of a foreign step for which there is none here.
 pub(crate) const NO_STEP: &str = "nothing: ";
 
+/// Tags in other tools, and their names here.
+const FOREIGN_TAGS: &[(&str, &str)] = &[
+    ("blockIdx.x", "`block.x`"),
+    ("blockIdx.y", "`block.y`"),
+    ("blockIdx.z", "`block.z`"),
+    ("threadIdx.x", "`thread.x`"),
+    ("threadIdx.y", "`thread.y`"),
+    ("threadIdx.z", "`thread.z`"),
+    ("grid.x", "`block.x`"),
+    ("grid.y", "`block.y`"),
+    ("grid.z", "`block.z`"),
+    ("forceseq", "`seq`"),
+    ("ord", "`seq`"),
+    ("sequential", "`seq`"),
+    ("unrolled", "`unroll`"),
+    ("vectorize", "`vec`"),
+    ("l.auto", "`thread.x`, `thread.y` or `thread.z`: axes are chosen by hand"),
+    ("ilp.seq", "`ilp`"),
+    ("like_unr", "`unroll`"),
+];
+
+/// What a tag of another tool is here, in words.
+pub fn foreign_tag(text: &str) -> Option<&'static str> {
+    FOREIGN_TAGS.iter().find(|(theirs, _)| *theirs == text).map(|(_, ours)| *ours)
+}
+
+/// Options of steps in loopy, with what they are here.
+const FOREIGN_OPTIONS: &[(&str, &str)] = &[
+    ("outer_iname", "it is `outer=...` here"),
+    ("inner_iname", "it is `inner=...` here"),
+    ("outer_tag", "tags are a step of their own: `tag_inames(i_outer: block.x)`"),
+    ("inner_tag", "tags are a step of their own: `tag_inames(i_inner: thread.x)`"),
+    ("default_tag", "tags are a step of their own: `tag_inames(NEW_INAME: thread.x)`"),
+    ("slabs", "first and last iterations are a step of their own: `peel(i_outer, first=1, last=1)`"),
+];
+
+/// What an option of loopy's is here.
+pub(crate) fn option(key: &str) -> Option<&'static str> {
+    FOREIGN_OPTIONS.iter().find(|(theirs, _)| *theirs == key).map(|(_, ours)| *ours)
+}
+
 /// Names of steps in loopy and other tools, with their names here.
 pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("add_padding", "pad_array_axis"),

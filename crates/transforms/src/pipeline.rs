@@ -109,7 +109,8 @@ impl Pipeline {
 
     /// As [`Pipeline::parse_with`], with the name of the file for diagnostics.
     pub fn parse_file(origin: &str, text: &str, registry: &Registry) -> Result<Self, Diagnostic> {
-        let calls = call::read(origin, text)?;
+        // A mark of the encoding is no part of the text.
+        let calls = call::read(origin, text.trim_start_matches('\u{feff}'))?;
         let steps = calls.iter().map(|c| Step::of_call(c, registry)).collect::<Result<_, _>>()?;
         Ok(Pipeline { steps, places: Places(calls.iter().filter_map(call::Call::place).collect()) })
     }

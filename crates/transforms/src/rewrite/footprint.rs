@@ -21,7 +21,7 @@ use loopwright_poly::System;
 
 use crate::{
     names,
-    rewrite::extent::{constraints_of, instances_of, last_part},
+    rewrite::extent::{Extents, constraints_of, instances_of, last_part},
 };
 
 /// A read of the array whose footprint is asked for.
@@ -266,7 +266,7 @@ pub(crate) fn spans(
                     best = Some(span);
                 }
             }
-            best.ok_or_else(|| unbounded(data, array, axis, reads, sweep))
+            best.map_or_else(|| Err(unbounded(data, array, axis, reads, sweep)?), Ok)
         })
         .collect()
 }
@@ -301,12 +301,21 @@ fn span_from(
 }
 
 /// The refusal for an axis without a constant length, with the inames that could be swept instead.
-fn unbounded(data: &KernelData, array: &Name, axis: usize, reads: &[Read], sweep: &[Name]) -> Diagnostic {
-    let occurring: BTreeSet<Name> = reads
-        .iter()
-        .flat_map(|r| r.index[axis].names())
-        .filter(|n| data.is_iname(n) && !sweep.contains(n))
-        .collect();
+fn unbounded(
+    data: &KernelData,
+    array: &Name,
+    axis: usize,
+    reads: &[Read],
+    sweep: &[Name],
+) -> Result<Diagnostic, Diagnostic> {
+    // A loop without a constant length has no constant footprint either.
+    let extents = Extents::new(data);
+    let mut occurring: BTreeSet<Name> = BTreeSet::new();
+    for name in reads.iter().flat_map(|r| r.index[axis].names()) {
+        if data.is_iname(&name) && !sweep.contains(&name) && extents.constant_length(&name)?.is_some() {
+            occurring.insert(name);
+        }
+    }
     let swept: Vec<&str> = sweep.iter().map(Name::as_str).collect();
     let d = Diagnostic::new(
         "prefetch-unbounded",
@@ -315,11 +324,28 @@ fn unbounded(data: &KernelData, array: &Name, axis: usize, reads: &[Read], sweep
             names::list(swept)
         ),
     );
-    if occurring.is_empty() {
+    // Reads of different places are each bounded alone, or not at all; those that the sweep moves
+    // are the ones that are meant.
+    let differ = reads.iter().any(|r| r.index != reads[0].index);
+    let is_bounded = |read: &&Read| spans(data, array, std::slice::from_ref(*read), sweep).is_ok();
+    let moved = |read: &&Read| sweep.iter().filter(|n| read.index.iter().any(|e| e.mentions(n))).count();
+    let alone = reads.iter().filter(|_| differ).filter(is_bounded).max_by_key(moved);
+    Ok(if let Some(one) = alone {
+        d.help(format!(
+            "its reads are of different places; one of them alone has one: `accesses=[{}]`",
+            written(array, one)
+        ))
+    } else if occurring.is_empty() {
         d.help("split the swept inames first, and sweep over the inner ones of constant length")
     } else {
         d.help(format!("sweep over {} as well", names::list(occurring.iter().map(Name::as_str))))
-    }
+    })
+}
+
+/// A read as it is written in a text.
+fn written(array: &Name, read: &Read) -> String {
+    let index: Vec<String> = read.index.iter().map(ToString::to_string).collect();
+    format!("{array}[{}]", index.join(", "))
 }
 
 /// The constraints of the new inames: the box, and those that all reads have in common, over the

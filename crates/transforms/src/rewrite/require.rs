@@ -98,6 +98,11 @@ pub(crate) fn require_instructions(data: &KernelData, ids: &[Name]) -> Result<()
 pub(crate) fn unknown_instruction(data: &KernelData, id: &str) -> Diagnostic {
     let d = Diagnostic::new("unknown-instruction", format!("the kernel has no instruction `{id}`"));
     let known = data.instructions.iter().map(|i| i.id.as_str()).collect::<Vec<_>>();
+    let writes = data.instructions.iter().filter(|i| i.targets.iter().any(|t| *t.array == *id));
+    let writers: Vec<&str> = writes.map(|i| i.id.as_str()).collect();
+    if !writers.is_empty() {
+        return d.help(format!("`{id}` is written by {}", names::list(writers)));
+    }
     match names::nearest(id, known.iter().copied()) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None => d.help(format!("its instructions are {}", names::list(known))),

@@ -154,6 +154,17 @@ impl Transform for FixParameters {
                 Some(Expr::Cast(types.get(n)?.clone(), Arc::new(Expr::Int(*values.get(n)?))))
             })
         };
+        for arg in &kernel.args {
+            let Arg::Array(array) = arg else { continue };
+            let lengths =
+                array.axes.iter().map(|axis| expr(&axis.length).to_aff().and_then(|l| l.as_constant()));
+            if let Some(length) = lengths.flatten().find(|length| *length < 0) {
+                let message = format!("an axis of `{}` would have the length {length}", array.name);
+                return Err(
+                    Diagnostic::new("number-range", message).help("choose a number that is not negative")
+                );
+            }
+        }
         kernel.edit(|data| {
             let constraint = |c: &Constraint| c.substitute(&aff);
             for domain in &mut data.domains {

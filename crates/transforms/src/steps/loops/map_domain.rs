@@ -185,7 +185,10 @@ impl MapDomain {
             if !self.new.contains(&d.iname) || self.old.contains(&d.iname) {
                 return refuse(format!("`{}` has a function, but it is not a new iname", d.iname));
             }
-            require_fresh(kernel, &d.iname, "the new iname")?;
+            require_fresh(kernel, &d.iname, "new").map_err(|refusal| match refusal.code {
+                "name-taken" => refusal.help("choose another name in the second list, and for its function"),
+                _ => refusal,
+            })?;
             let scalar = |n: &Name| kernel.args.iter().any(|a| a.name() == n) && kernel.array(n).is_none();
             for n in d.value.names().into_iter().filter(|n| !self.old.contains(n) && !scalar(n)) {
                 if !Lookup::new(kernel).is_iname(&n) {

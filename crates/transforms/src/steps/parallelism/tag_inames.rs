@@ -109,27 +109,6 @@ impl TryFrom<Vec<(Name, String)>> for TagInames {
     }
 }
 
-/// Tags in other tools, and their names here.
-const FOREIGN_TAGS: &[(&str, &str)] = &[
-    ("blockIdx.x", "block.x"),
-    ("blockIdx.y", "block.y"),
-    ("blockIdx.z", "block.z"),
-    ("threadIdx.x", "thread.x"),
-    ("threadIdx.y", "thread.y"),
-    ("threadIdx.z", "thread.z"),
-    ("grid.x", "block.x"),
-    ("grid.y", "block.y"),
-    ("grid.z", "block.z"),
-    ("forceseq", "seq"),
-    ("ord", "seq"),
-    ("sequential", "seq"),
-    ("unrolled", "unroll"),
-    ("vectorize", "vec"),
-    ("l.auto", "thread.x (axes are chosen by hand here)"),
-    ("ilp.seq", "ilp"),
-    ("like_unr", "unroll"),
-];
-
 fn parse_tag(text: &str) -> Result<Tag, Diagnostic> {
     if Flat::parse(text).is_some() {
         return Err(Diagnostic::new(
@@ -142,11 +121,11 @@ fn parse_tag(text: &str) -> Result<Tag, Diagnostic> {
         return Ok(tag);
     }
     let d = Diagnostic::new("unknown-tag", format!("there is no tag `{text}`"));
-    let foreign = FOREIGN_TAGS.iter().find(|(f, _)| *f == text);
+    let foreign = names::foreign_tag(text);
     let tags: Vec<String> = Tag::ALL.iter().filter(|t| **t != Tag::Flat).map(Tag::to_string).collect();
     let tags = || tags.iter().map(String::as_str);
     Err(match (foreign, names::nearest(text, tags())) {
-        (Some((_, ours)), _) => d.help(format!("here it is `{ours}`")),
+        (Some(ours), _) => d.help(format!("here it is {ours}")),
         (None, Some(near)) => d.help(format!("did you mean `{near}`?")),
         (None, None) => d.help(format!("the tags are {}", names::list(tags()))),
     })

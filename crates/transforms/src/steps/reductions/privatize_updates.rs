@@ -13,7 +13,7 @@ use crate::{
     rewrite::{
         body_of, element,
         extent::instances_of,
-        fresh, require_fresh, require_iname,
+        fresh, require_fresh, require_iname, require_instructions,
         rules::redeclare,
         tree::{self, path_of},
         unknown_instruction,
@@ -528,6 +528,7 @@ fn reduced(data: &KernelData, i: &Instruction) -> Vec<Tree> {
 impl Transform for PrivatizeUpdates {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         require_iname(kernel, &self.iname)?;
+        require_instructions(kernel, std::slice::from_ref(&self.id))?;
         if !kernel.declared().is_iname(&self.iname) || kernel.declared().instruction(&self.id).is_none() {
             return Err(self.refuse("a step has made it", "apply the step earlier"));
         }

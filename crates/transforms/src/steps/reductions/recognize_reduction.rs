@@ -12,7 +12,7 @@ use crate::{
     rewrite::{
         body_of, element,
         extent::instances_of,
-        require_iname,
+        require_iname, require_instructions,
         rules::{in_its_type, redeclare},
         tree, unknown_instruction,
     },
@@ -464,6 +464,7 @@ impl RecognizeReduction {
 impl Transform for RecognizeReduction {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         require_iname(kernel, &self.iname)?;
+        require_instructions(kernel, std::slice::from_ref(&self.id))?;
         if !kernel.declared().is_iname(&self.iname) || kernel.declared().instruction(&self.id).is_none() {
             return Err(self.refuse("a step has made it".into(), "apply the step earlier"));
         }
