@@ -11,19 +11,29 @@
 //! ```
 
 use std::fmt;
+use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
-use loopwright_kernel_ir::{BinaryOp, Diagnostic, Expr, Name, parse_expression};
+use loopwright_kernel_ir::{BinaryOp, Diagnostic, Expr, Name, Place, parse_expression};
 use loopwright_transforms::Pipeline;
 use serde::{Deserialize, Serialize};
 
 use crate::Point;
 
 /// A condition between parameters.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Requirement {
     text: String,
     condition: Expr,
+    /// Its line in the file of the space.
+    place: Option<Place>,
+}
+
+/// Equal by what they say, wherever that stands.
+impl PartialEq for Requirement {
+    fn eq(&self, other: &Requirement) -> bool {
+        self.text == other.text
+    }
 }
 
 impl Requirement {
@@ -42,7 +52,7 @@ impl Requirement {
                  divisibility",
             ));
         }
-        Ok(Requirement { text: text.trim().to_owned(), condition })
+        Ok(Requirement { text: text.trim().to_owned(), condition, place: None })
     }
 }
 
@@ -94,67 +104,81 @@ impl Space {
 
     /// The space of a text, a parameter or a requirement a line; `#` begins a comment.
     pub fn parse(text: &str) -> Result<Space, Diagnostic> {
+        Space::parse_file("<space>", text)
+    }
+
+    /// As [`Space::parse`], with the name of the file for diagnostics.
+    pub fn parse_file(origin: &str, text: &str) -> Result<Space, Diagnostic> {
+        // A mark of the encoding is no part of the text.
+        let text = text.trim_start_matches('\u{feff}');
+        let (origin, whole): (Arc<str>, Arc<str>) = (origin.into(), text.into());
         let mut space = Space::new();
-        for (number, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or_default().trim();
+        let mut begins = 0;
+        for full in text.split_inclusive('\n') {
+            let before = full.len() - full.trim_start().len();
+            let line = full.split('#').next().unwrap_or_default().trim();
+            let start = begins + before;
+            begins += full.len();
             if line.is_empty() {
                 continue;
             }
-            let here = |d: Diagnostic| {
-                let mut d = d;
-                d.message = format!("line {}: {}", number + 1, d.message);
-                d
+            let place = Place {
+                origin: Arc::clone(&origin),
+                text: Arc::clone(&whole),
+                span: start..start + line.len(),
             };
-            if let Some(condition) = line.strip_prefix("require ") {
-                space = space.require(condition.trim()).map_err(here)?;
-                continue;
-            }
-            let syntax = || {
-                here(
-                    Diagnostic::new("space-syntax", format!("`{line}` is not a line of a search space"))
-                        .help(
-                            "write `name in [1, 2, 4]`, `name in 1..=8`, `name in powers(4, 64)` \
-                             or `require CONDITION`",
-                        ),
-                )
-            };
-            let (name, values) = line.split_once(" in ").ok_or_else(syntax)?;
-            let name = name.trim();
-            if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
-                return Err(syntax());
-            }
-            if space.parameters.contains_key(name) {
-                return Err(here(Diagnostic::new(
-                    "parameter-twice",
-                    format!("parameter `{name}` already has candidates"),
-                )));
-            }
-            let mut numbers = values.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
-            if let Some(number) = numbers.find(|word| word.parse::<u64>().map_or(true, |v| v > 1 << 63)) {
-                let message = format!("`{number}` is not a 64-bit integer");
-                return Err(here(Diagnostic::new("space-syntax", message).help("give a smaller number")));
-            }
-            let values = candidates(values.trim()).ok_or_else(syntax)?;
-            // One more than are listed shows that there are too many.
-            let values: Vec<i64> = values.take(MOST_POINTS + 1).collect();
-            if values.len() > MOST_POINTS {
-                return Err(here(
-                    Diagnostic::new(
-                        "space-size",
-                        format!("parameter `{name}` has more than {MOST_POINTS} candidates"),
-                    )
-                    .help("give fewer candidates"),
-                ));
-            }
-            if values.is_empty() {
-                return Err(here(Diagnostic::new(
-                    "no-candidates",
-                    format!("parameter `{name}` has no candidates"),
-                )));
-            }
-            space = space.parameter(name, values);
+            space = space.with_line(line, &place).map_err(|d| within(d, &place))?;
         }
         Ok(space)
+    }
+
+    /// The space with what a line says.
+    fn with_line(mut self, line: &str, place: &Place) -> Result<Space, Diagnostic> {
+        if let Some(condition) = line.strip_prefix("require ") {
+            let mut space = self.require(condition.trim())?;
+            if let Some(requirement) = space.requirements.last_mut() {
+                requirement.place = Some(place.clone());
+            }
+            return Ok(space);
+        }
+        let syntax = || {
+            Diagnostic::new("space-syntax", format!("`{line}` is not a line of a search space")).help(
+                "write `name in [1, 2, 4]`, `name in 1..=8`, `name in powers(4, 64)` or `require \
+                 CONDITION`",
+            )
+        };
+        let (name, values) = line.split_once(" in ").ok_or_else(syntax)?;
+        let name = name.trim();
+        if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            return Err(syntax());
+        }
+        if self.parameters.contains_key(name) {
+            return Err(Diagnostic::new(
+                "parameter-twice",
+                format!("parameter `{name}` already has candidates"),
+            )
+            .help("give them in one line"));
+        }
+        let mut numbers = values.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
+        if let Some(number) = numbers.find(|word| word.parse::<u64>().map_or(true, |v| v > 1 << 63)) {
+            let message = format!("`{number}` is not a 64-bit integer");
+            return Err(Diagnostic::new("space-syntax", message).help("give a smaller number"));
+        }
+        let values = candidates(values.trim()).ok_or_else(syntax)?;
+        // One more than are listed shows that there are too many.
+        let values: Vec<i64> = values.take(MOST_POINTS + 1).collect();
+        if values.len() > MOST_POINTS {
+            let message = format!("parameter `{name}` has more than {MOST_POINTS} candidates");
+            return Err(Diagnostic::new("space-size", message).help("give fewer candidates"));
+        }
+        if values.is_empty() {
+            let message = format!("parameter `{name}` has no candidates");
+            return Err(Diagnostic::new("no-candidates", message).help(format!(
+                "list at least one, as in `{name} in [32]`; a range ends above where it begins"
+            )));
+        }
+        self = self.parameter(name, values);
+        Ok(self)
     }
 
     /// The parameters and their candidates.
@@ -222,19 +246,33 @@ impl Space {
                 Some(0) => return Ok(false),
                 Some(_) => {}
                 None => {
-                    return Err(Diagnostic::new(
+                    let mut refusal = Diagnostic::new(
                         "requirement",
                         format!("`{requirement}` has no integer value at {point}"),
                     )
                     .help(
                         "requirements consist of parameters, integers, + - * // %, comparisons, \
                          and, or, not",
-                    ));
+                    );
+                    refusal.place = requirement.place.clone();
+                    return Err(refusal);
                 }
             }
         }
         Ok(true)
     }
+}
+
+/// The refusal of a line with its place in the file: the part of the line that is wrong, or all of
+/// it.
+fn within(mut refusal: Diagnostic, line: &Place) -> Diagnostic {
+    let written = line.text.get(line.span.clone()).unwrap_or_default();
+    let part = refusal.place.take().and_then(|part| {
+        let begin = line.span.start + written.find(&*part.text)?;
+        Some(begin + part.span.start..begin + part.span.end)
+    });
+    refusal.place = Some(Place { span: part.unwrap_or(line.span.clone()), ..line.clone() });
+    refusal
 }
 
 /// The values of `[1, 2]`, `1..=4`, `1..4` or `powers(4, 32)`, of which there may be very many.
@@ -285,7 +323,7 @@ impl Serialize for Space {
 impl<'de> Deserialize<'de> for Space {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Space, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Space::parse(&text).map_err(|d| serde::de::Error::custom(d.message))
+        Space::parse(&text).map_err(|d| serde::de::Error::custom(d.render()))
     }
 }
 
@@ -331,9 +369,9 @@ mod tests {
         assert_eq!(code("rows in [1]\nrows in [2]"), Err("parameter-twice"));
         assert_eq!(code("rows in [1]\nrequire lanes == 4"), Err("unknown-parameter"));
         let slash = Space::parse("rows in [16]\nwidth in [64]\nrequire width / (rows - 8) >= 4")
-            .map_err(|d| d.to_string());
+            .map_err(|d| d.render());
         let slash = slash.expect_err("it is not a division of integers");
-        assert!(slash.contains("line 3: ") && slash.contains("write `//`"), "{slash}");
+        assert!(slash.contains(" --> <space>:3:1\n") && slash.contains("write `//`"), "{slash}");
         let divided = Space::parse("a in [0, 1]\nrequire 4 // a == 4").expect("only its value is wrong");
         assert_eq!(divided.points().map_err(|d| d.code), Err("requirement"));
         let huge = Space::new().parameter("a", 0..4000).parameter("b", 0..4000);

@@ -192,9 +192,9 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
         found.push(Finding {
             kind: Kind::TooSmall,
             message: format!(
-                "these sizes have {} elements, fewer than one block has threads: give those that matter \
-                 to learn how a kernel uses a device",
-                most - missing
+                "these sizes have {}, fewer than one block has threads: give those that matter to learn how \
+                 a kernel uses a device",
+                counted((most - missing) as u64, "element")
             ),
             place: LintPlace { kernel: m.program.name.to_string(), array: None, instruction: None },
             number: missing,
@@ -253,7 +253,8 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
             number: (multiprocessors - blocks) as f64,
             kind: Kind::FewBlocks,
             message: format!(
-                "{blocks} blocks for the {multiprocessors} multiprocessors of {}",
+                "{} for the {multiprocessors} multiprocessors of {}",
+                counted(blocks, "block"),
                 m.machine.device
             ),
             place: of_kernel(name),
@@ -275,6 +276,11 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
     }
     guards(m, &mut found);
     found
+}
+
+/// `1 block`, `2 blocks`.
+fn counted(n: u64, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 /// Registers that the compiler could not keep.

@@ -139,7 +139,14 @@ impl fmt::Display for Lint {
         match &self.repair {
             Some(repair) => {
                 let (before, after) = (figure(repair.before), figure(repair.after));
-                write!(f, "\n  tried: {}: {before} {} to {after}", repair.what, self.unit)?;
+                let unit = match self.unit.split_once(' ').unwrap_or((self.unit, "")) {
+                    // `1 guard`.
+                    (first, rest) if before == "1" && first != "times" => {
+                        format!("{} {rest}", first.trim_end_matches('s'))
+                    }
+                    _ => self.unit.to_string(),
+                };
+                write!(f, "\n  tried: {}: {before} {} to {after}", repair.what, unit.trim_end())?;
                 repair.steps.iter().try_for_each(|step| write!(f, "\n    {step}"))
             }
             None if self.code == "sizes-too-small" => Ok(()),

@@ -1,7 +1,7 @@
 //! Changed pipelines that may repair a finding. Whether they help, and whether they are legal, is
 //! found out by trying.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{Arg, Dim, HardwareAxis, Name, Tag, Tree};
 use loopwright_transforms::{Number, Pipeline, SplitIname, Step};
@@ -212,6 +212,7 @@ fn other_lengths(
     side: Side,
 ) -> Vec<Proposal> {
     let mut all = Vec::new();
+    let warp = i64::from(m.program.target.warp_size);
     for (k, step) in pipeline.steps().iter().enumerate() {
         let Step::SplitIname(split) = step else { continue };
         let name = if side == Side::Outer { outer_name(split) } else { inner_name(split) };
@@ -221,8 +222,17 @@ fn other_lengths(
         }
         // The nearest first: among equally good ones it changes least.
         let halving = std::iter::successors(Some(1024i64), |n| (*n > 1).then_some(n / 2));
-        let mut lengths: Vec<i64> =
-            halving.filter(|n| *n != length && (side == Side::Inner || *n < length)).collect();
+        let iterations = iterations(m, &split.iname);
+        // Warps that have nothing to do at all are not counted as idle: a block that is longer than
+        // the loop would only have more of them. One below a warp has lanes that never run.
+        let is_useful = |n: i64| {
+            let is_too_long = n > length && iterations.is_some_and(|all| n as f64 > all);
+            let is_too_short = side == Side::Inner && n < length && threads_beside(m, length) * n < warp;
+            !is_too_long && !is_too_short
+        };
+        let mut lengths: Vec<i64> = halving
+            .filter(|n| *n != length && (side == Side::Inner || *n < length) && is_useful(*n))
+            .collect();
         lengths.sort_by_key(|n| (*n).max(length) / (*n).min(length).max(1));
         for other in lengths {
             let mut steps = pipeline.steps().to_vec();
@@ -232,6 +242,20 @@ fn other_lengths(
         }
     }
     all
+}
+
+/// The iterations of a loop that a step splits, if these sizes tell.
+fn iterations(m: &Measured, iname: &Name) -> Option<f64> {
+    let of = |ranges: BTreeMap<Name, (f64, f64)>| {
+        ranges.get(iname).map(|(least, greatest)| greatest - least + 1.0)
+    };
+    of(ranges(m.kernel.declared(), &m.known.integers)).or_else(|| of(ranges(&m.kernel, &m.known.integers)))
+}
+
+/// The threads of the largest block for each of these along one of its axes.
+fn threads_beside(m: &Measured, length: i64) -> i64 {
+    let threads = m.program.kernels.iter().map(|k| k.block.values().map(|n| i64::from(*n)).product());
+    threads.max().unwrap_or(1) / length.max(1)
 }
 
 /// Unrolled loops as loops.
