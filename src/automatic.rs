@@ -250,6 +250,18 @@ pub fn random_array(
     let bounds = fact_range(kernel, args, name)?;
     let raw = Tensor::random(&[shape.iter().product()], DType::U64, seed)?;
     let (low, high) = (bounds.0.unwrap_or(0), bounds.1.unwrap_or(8));
+    let (wanted, is_injective) =
+        (shape.iter().product::<usize>(), facts.iter().any(|f| matches!(f, Fact::Injective(_))));
+    let room = bounds.1.map(|high| usize::try_from(high.saturating_sub(low)).unwrap_or(0));
+    if let Some(room) = room.filter(|room| *room < if is_injective { wanted } else { wanted.min(1) }) {
+        let distinct = if is_injective { " distinct" } else { "" };
+        let message = format!(
+            "`{name}` cannot be random: no {wanted}{distinct} numbers are in its declared range, which \
+             has {room}"
+        );
+        return Err(Diagnostic::new("fact", message)
+            .help("choose other sizes, or correct the declared facts about it"));
+    }
     let mut values: Vec<i64> = raw
         .to_vec::<u64>()?
         .iter()
@@ -258,7 +270,7 @@ pub fn random_array(
             Some(low.saturating_add(((*state >> 33) as i64) % high.saturating_sub(low).max(1)))
         })
         .collect();
-    if facts.iter().any(|f| matches!(f, Fact::Injective(_))) {
+    if is_injective {
         // A permutation of the first values, by a stable sort of random keys.
         let mut order: Vec<i64> = (0..values.len() as i64).collect();
         order.sort_by_key(|k| values[*k as usize]);

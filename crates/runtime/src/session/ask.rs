@@ -93,7 +93,7 @@ pub fn check_facts(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
 pub fn bind_open_types(kernel: &LoopKernel, types: &BTreeMap<Name, DType>) -> Result<LoopKernel, Diagnostic> {
     let open = kernel.open_types();
     if let Some(name) = types.keys().find(|name| !open.contains(name)) {
-        return Err(Diagnostic::new("unknown-type", format!("`{}` has no open type `{name}`", kernel.name)));
+        return Err(super::resolve::no_open_type(kernel, name));
     }
     if let Some(name) = open.iter().find(|name| !types.contains_key(*name)) {
         return Err(still_open(name));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{DType, Diagnostic, Name, PerDim};
+use loopwright_kernel_ir::{DType, Diagnostic, Dim, HardwareAxis, LoopKernel, Name, PerDim, Role, Tag};
 use loopwright_program::{DeviceKernel, FieldPlace, Global, Memory, Owner, Program, Stmt, index_range};
 
 use super::args::{ArrayArg, CheckedFacts};
@@ -329,6 +329,42 @@ pub fn check_device_limits(program: &Program, device: &DeviceInfo) -> Result<(),
         check_launch(kernel, &function, device, PerDim::all(0))?;
     }
     Ok(())
+}
+
+/// As [`check_device_limits`]; a refusal names what the kernel has put there.
+pub fn check_limits_of(
+    kernel: &LoopKernel,
+    program: &Program,
+    device: &DeviceInfo,
+) -> Result<(), Diagnostic> {
+    check_device_limits(program, device).map_err(|refusal| match excess(kernel, program, device) {
+        Some(excess) => refusal.witness(excess),
+        None => refusal,
+    })
+}
+
+/// The inames along an axis of a block that is too long, or else the largest array in shared memory
+/// that is too small for all of them.
+fn excess(kernel: &LoopKernel, program: &Program, device: &DeviceInfo) -> Option<String> {
+    for launched in &program.kernels {
+        for ((dim, threads), most) in Dim::ALL.iter().zip(launched.block.values()).zip(device.max_block) {
+            let is_along = |tag: &Tag| tag.axis() == Some(HardwareAxis::Block(*dim));
+            if let Some((iname, tag)) = kernel.tags.iter().find(|(_, tag)| *threads > most && is_along(tag)) {
+                return Some(format!("`{iname}: {tag}` has {threads} values"));
+            }
+        }
+        if launched.shared_bytes() > u64::from(device.shared_per_block_optin) {
+            let bytes = |dims: &[u64], dtype: DType| dims.iter().product::<u64>() * dtype.bytes() as u64;
+            let largest = launched.shared.iter().max_by_key(|a| bytes(&a.dims, a.dtype))?;
+            let copied = kernel.instructions.iter().find_map(|i| match &i.role {
+                Role::Copies { source } if i.targets.iter().any(|t| t.array == largest.name) => Some(source),
+                _ => None,
+            });
+            let of = copied.map_or_else(String::new, |source| format!(", a copy of `{source}`"));
+            return Some(format!("`{}` has {} bytes{of}", largest.name, bytes(&largest.dims, largest.dtype)));
+        }
+    }
+    None
 }
 
 fn check_launch(

@@ -12,11 +12,13 @@ use loopwright_program::Owner;
 use serde::Serialize;
 
 use super::Args;
+use super::bind::check_limits_of;
 use super::host;
 use super::lowered::Lowered;
 use super::options::CompileOptions;
 use super::variant::compile_source;
 use crate::Arch;
+use crate::cuda::DeviceInfo;
 
 /// A binary and its launches. Serialised without the binary.
 #[derive(Clone, Debug, Serialize)]
@@ -106,6 +108,9 @@ pub fn export(
 ) -> Result<Export, Diagnostic> {
     let Lowered { resolved, index, program, .. } = Lowered::for_args(kernel, args, options)?;
     program.without_records("an export")?;
+    if let Some(limits) = DeviceInfo::of_arch(arch) {
+        check_limits_of(kernel, &program, &limits)?;
+    }
     let source = cuda_source(&program)?;
     let (binary, _) = compile_source(&source, arch, options)?;
     let mut arrays = IndexMap::new();

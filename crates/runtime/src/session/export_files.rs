@@ -48,8 +48,11 @@ fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io:
         return Err((folder.to_owned(), io::ErrorKind::NotADirectory.into()));
     }
     let made = Made::all(parent).map_err(|e| (parent.to_owned(), e))?;
-    let stage =
-        tempfile::Builder::new().prefix(".export-").tempdir_in(parent).map_err(|e| (folder.to_owned(), e))?;
+    let stage = tempfile::Builder::new()
+        .prefix(".export-")
+        .tempdir_in(parent)
+        // Its text has the path of the temporary folder, which is nothing to the caller.
+        .map_err(|e| (folder.to_owned(), e.kind().into()))?;
     for (name, bytes) in files {
         fs::write(stage.path().join(name), bytes).map_err(|e| (folder.join(name), e))?;
     }

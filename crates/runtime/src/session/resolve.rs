@@ -222,19 +222,22 @@ fn missing_scalar(kernel: &LoopKernel, name: &Name, dtype: DType) -> Diagnostic 
     )
 }
 
+/// The refusal of a type for a name that is none of the kernel's open types.
+pub(super) fn no_open_type(kernel: &LoopKernel, name: &Name) -> Diagnostic {
+    let open: Vec<String> = kernel.open_types().iter().map(ToString::to_string).collect();
+    let d = Diagnostic::new("unknown-type", format!("`{}` has no open type `{name}`", kernel.name));
+    match open.is_empty() {
+        true => d.help("it has no open types"),
+        false => d.help(format!("its open types are {}", open.join(", "))),
+    }
+}
+
 /// The types bound to open types: those given explicitly, then those of arrays, then those of
 /// scalars.
 fn types(kernel: &LoopKernel, args: &Args) -> Result<BTreeMap<Name, DType>, Diagnostic> {
     let open = kernel.open_types();
     if let Some(name) = args.types.keys().find(|name| !open.contains(name)) {
-        let d = Diagnostic::new("unknown-type", format!("`{}` has no open type `{name}`", kernel.name));
-        return Err(match open.is_empty() {
-            true => d.help("it has no open types"),
-            false => d.help(format!(
-                "its open types are {}",
-                open.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
-            )),
-        });
+        return Err(no_open_type(kernel, name));
     }
     let mut types: BTreeMap<Name, DType> = args.types.clone();
     let mut origin: BTreeMap<Name, String> =
@@ -480,10 +483,13 @@ fn check_assumptions(kernel: &LoopKernel, integers: &Integers, origins: &Origins
         };
         return Err(Diagnostic::new("assumption", message)
             .witness(explain(&assumption.names(), integers, origins))
-            .help(
-                "the transformed kernel relies on it: transform it without the assumption, or \
-                 pass other values",
-            ));
+            .help(match kernel.declared().assumptions.contains(assumption) {
+                true => "the kernel is declared for these values only: pass others",
+                false => {
+                    "the transformed kernel relies on it: transform it without the assumption, or pass \
+                     other values"
+                }
+            }));
     }
     Ok(())
 }

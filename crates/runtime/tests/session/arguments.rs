@@ -87,8 +87,8 @@ pub(super) fn wrong_arguments_are_refused(device: &Device) -> Outcome {
     refused(
         bind(Args::new().tensor("x", &floats(&[0, 4], &[]))),
         "error[assumption]: the assumption `1 <= nseg` of `segmented_sum` does not hold\n  \
-         witness: nseg = 0 from axis 0 of `x`\n  help: the transformed kernel relies on it: \
-         transform it without the assumption, or pass other values",
+         witness: nseg = 0 from axis 0 of `x`\n  help: the kernel is declared for these \
+         values only: pass others",
     )?;
     refused(
         bind(good().bind_type("T", DType::F32)),
