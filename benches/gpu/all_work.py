@@ -7,8 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
-
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "peers"), str(HERE)]
 
@@ -18,6 +16,7 @@ import tensor
 from all_cases import SPARSE, UNEQUAL, export_arguments, set_options
 from exported import Exported, Ours
 from libraries import Cub, compiled, triton_row_forms
+from needed import torch
 from segments import lengths_of
 from table import Form, Wrong, check
 

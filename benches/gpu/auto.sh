@@ -5,7 +5,7 @@
 #   benches/gpu/auto.sh measure [OPTION...]  times them, kernel by kernel; options of auto.py
 #   benches/gpu/auto.sh check                both at small sizes, on the GPU, against the reference
 #
-# LOOPWRIGHT is the command; by default `cargo run --release`, built once.
+# LOOPWRIGHT is the command; by default it is built.
 set -euo pipefail
 . "$(dirname "$0")/loopwright.sh"
 set_loopwright
@@ -18,7 +18,7 @@ check)
     python3 benches/gpu/auto.py --check "${@:2}"
     ;;
 *)
-    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
+    usage
     exit 2
     ;;
 esac

@@ -21,14 +21,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-import torch
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benches" / "peers"))
 
 from cusparse import Csr
 from exported import EXAMPLES, Ours
 from libraries import Cub
+from needed import torch
 from segments import lengths_of, sums_between
 from table import Form, Table, check
 

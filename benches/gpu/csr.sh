@@ -6,7 +6,7 @@
 #   benches/gpu/csr.sh check
 #       our products on the emulator, few rows, against the reference
 #
-# LOOPWRIGHT is the command; by default `cargo run --release`, built once.
+# LOOPWRIGHT is the command; by default it is built.
 set -euo pipefail
 . "$(dirname "$0")/loopwright.sh"
 set_loopwright
@@ -26,7 +26,7 @@ check)
     done
     ;;
 *)
-    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
+    usage
     exit 2
     ;;
 esac

@@ -21,12 +21,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import torch
-
 peers = Path(__file__).resolve().parents[1] / "peers"
 sys.path.insert(0, str(peers))
 
 from exported import Exported, checked, stream
+from needed import torch
 from timing import timed
 
 KEYS = 1 << 28

@@ -8,7 +8,7 @@
 #   benches/gpu/histogram.sh check
 #       both on the emulator, few keys, against the reference
 #
-# LOOPWRIGHT is the command; by default `cargo run --release`.
+# LOOPWRIGHT is the command; by default it is built.
 set -euo pipefail
 . "$(dirname "$0")/loopwright.sh"
 here=benches/gpu/histogram
@@ -33,7 +33,7 @@ check)
     done
     ;;
 *)
-    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
+    usage
     exit 2
     ;;
 esac

@@ -180,8 +180,8 @@ def tensors(torch, operation):
 
 def measure(chosen, given):
     sys.path.insert(0, str(HERE.parent / "peers"))
-    import torch
     from exported import Exported
+    from needed import torch
     from timing import timed
 
     torch.manual_seed(0)
@@ -212,7 +212,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("export", "measure"))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*")
+    parser.add_argument("names", nargs="*", default=[])
     parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args()
     chosen = [o for o in operations() if not given.names or any(name in o.name for name in given.names)]

@@ -7,8 +7,8 @@
 #   benches/gpu/operations.sh measure FOLDER [NAME...]
 #       times them beside torch (a GPU, torch)
 #
-# NAMEs are parts of names of operations. LOOPWRIGHT is the command; by default `cargo run
-# --release`; ARCH is the architecture, by default sm_90a.
+# NAMEs are parts of names of operations. LOOPWRIGHT is the command; by default it is
+# built; ARCH is the architecture, by default sm_90a.
 set -euo pipefail
 . "$(dirname "$0")/loopwright.sh"
 
@@ -21,7 +21,7 @@ measure)
     python3 benches/gpu/operations.py measure "${@:2}"
     ;;
 *)
-    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
+    usage
     exit 2
     ;;
 esac

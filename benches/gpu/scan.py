@@ -16,13 +16,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-import torch
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benches" / "peers"))
 
 from exported import Ours
 from libraries import Cub
+from needed import torch
 from table import Form, Table, check
 
 HERE = ROOT / "benches" / "gpu" / "scan"

@@ -6,7 +6,7 @@
 #   benches/gpu/scan.sh check
 #       our pipelines on the emulator, few numbers, against the reference
 #
-# LOOPWRIGHT is the command; by default `cargo run --release`, built once.
+# LOOPWRIGHT is the command; by default it is built.
 set -euo pipefail
 . "$(dirname "$0")/loopwright.sh"
 set_loopwright
@@ -33,7 +33,7 @@ check)
     done
     ;;
 *)
-    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
+    usage
     exit 2
     ;;
 esac

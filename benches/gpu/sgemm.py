@@ -19,11 +19,10 @@ import statistics
 import sys
 from pathlib import Path
 
-import torch
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 
 from exported import Exported
+from needed import torch
 from timing import timed
 
 

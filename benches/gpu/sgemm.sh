@@ -9,7 +9,7 @@
 #   benches/gpu/sgemm.sh check
 #       each pipeline on the emulator, small sizes, against the reference
 #
-# LOOPWRIGHT is the command; by default `cargo run --release`. PIPELINES are the files; by default
+# LOOPWRIGHT is the command; by default it is built. PIPELINES are the files; by default
 # the example and benches/gpu/sgemm. A pipeline whose assumptions a size does not meet is left out
 # for that size, which is said.
 set -euo pipefail
@@ -51,7 +51,7 @@ check)
     done
     ;;
 *)
-    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
+    usage
     exit 2
     ;;
 esac

@@ -10,9 +10,10 @@
 #   benches/gpu/tensor.sh check
 #       each variant on the emulator, small sizes, against the reference
 #
-# LOOPWRIGHT is the command; by default `cargo run --release`. TYPES are some of bf16, tf32,
+# LOOPWRIGHT is the command; by default it is built. TYPES are some of bf16, tf32,
 # tf32_rounded_first, tf32_truncated, s8, f64 and convolution; by default all. VARIANTS are lines of
-# `TYPE PIPELINE NAME=INTEGER...`.
+# `TYPE PIPELINE NAME=INTEGER...`. A variant whose assumptions a size does not meet is left out for
+# that size, which is said.
 set -euo pipefail
 . "$(dirname "$0")/loopwright.sh"
 here=benches/gpu/tensor
@@ -64,17 +65,33 @@ each() {
     done <<<"$variants"
 }
 
+# export_to FOLDER NAME SIZE [ARGUMENT...]: one export; a pipeline whose assumptions the size does
+# not meet is left out
+export_to() {
+    local said
+    if ! said=$(loopwright export "${@:4}" --arch "$arch" -o "$1" 2>&1); then
+        rm -rf "$1"
+        case $said in
+        *error\[assumption\]*) echo "$3: without $2" ;;
+        *)
+            echo "$said" >&2
+            exit 1
+            ;;
+        esac
+    fi
+}
+
 # product TYPE NAME PIPELINE M N L [OPTION...]: one export of a product
 product() {
     local size=$4x$5x$6
     [ "$4$4" != "$5$6" ] || size=$4
-    loopwright export "$(kernel_of "$1")" "$3" "${@:7}" --set m="$4" --set n="$5" --set l="$6" --arch "$arch" -o "$folder/$1/$size/$2" >/dev/null
+    export_to "$folder/$1/$size/$2" "$2" "$1, $size" "$(kernel_of "$1")" "$3" "${@:7}" --set m="$4" --set n="$5" --set l="$6"
 }
 
 export_one() {
     if [ "$1" = convolution ]; then
-        loopwright export "$(kernel_of "$1")" "$3" "${@:4}" --set q=16 --set h=128 --set w=128 --set n=256 --set l=256 --arch "$arch" \
-            -o "$folder/$1/16x128x128x256x256/$2" >/dev/null
+        export_to "$folder/$1/16x128x128x256x256/$2" "$2" "$1" "$(kernel_of "$1")" "$3" "${@:4}" \
+            --set q=16 --set h=128 --set w=128 --set n=256 --set l=256
     else
         for size in "${sizes[@]}"; do
             local m n l
@@ -137,7 +154,7 @@ check)
     each check_one
     ;;
 *)
-    sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
+    usage
     exit 2
     ;;
 esac

@@ -4,8 +4,7 @@ simple Triton kernel."""
 import statistics
 import sys
 
-import torch
-
+from needed import torch
 from table import check
 from timing import times
 

@@ -14,8 +14,7 @@ import random
 import statistics
 import time
 
-import torch
-
+from needed import torch
 from timing import timed
 
 STATES = ("left", "clean", "dirty")

@@ -6,9 +6,8 @@ import importlib.util
 import re
 from pathlib import Path
 
-import torch
-
 from exported import checked, stream
+from needed import torch
 
 BASE_ZERO, INDEX_32, R_32F, NOT_TRANSPOSED = 0, 2, 0, 0
 

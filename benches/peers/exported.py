@@ -8,14 +8,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import torch
-
+from needed import shared_library, torch
 from npy import head
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 
-driver = ctypes.CDLL("libcuda.so.1")
+driver = shared_library("libcuda.so.1", "the driver of NVIDIA's GPUs")
 
 
 def checked(status, what):

@@ -5,9 +5,8 @@ import statistics
 import subprocess
 from pathlib import Path
 
-import torch
-
 from exported import checked, stream
+from needed import torch
 from timing import times
 
 

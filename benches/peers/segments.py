@@ -47,10 +47,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import torch
-
 from exported import EXAMPLES, ROOT, Ours
 from libraries import Cub, triton_rows
+from needed import torch
 from timing import Limits, agree, fastest, measure, times
 
 EQUAL = [1 << k for k in range(4, 25)] + [17, 100, 1000, 4097, 100003]

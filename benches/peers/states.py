@@ -24,11 +24,10 @@ import json
 import tempfile
 from pathlib import Path
 
-import torch
-
 from cache import STATES, Cache, medians
 from exported import ROOT, Ours
 from libraries import Cub, triton_rows
+from needed import torch
 from segments import EQUAL, lengths_of, sums_between
 from timing import agree
 

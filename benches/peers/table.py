@@ -18,9 +18,8 @@ import statistics
 import sys
 import traceback
 
-import torch
-
 from cache import STATES, Cache, samples
+from needed import torch
 from ratios import ratios
 
 

@@ -4,7 +4,7 @@ head of segments.py."""
 import math
 import statistics
 
-import torch
+from needed import torch
 
 
 def timed(launch):
