@@ -3,8 +3,10 @@
 mod common;
 mod count;
 mod export;
+mod files;
 mod layout;
 mod make;
+mod messages;
 mod output;
 mod pages;
 mod picture;

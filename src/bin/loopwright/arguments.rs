@@ -1,6 +1,7 @@
 //! Kernel arguments from the command line.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use clap::Args as ClapArgs;
 use loopwright::automatic::random_array;
@@ -25,11 +26,21 @@ pub struct Arguments {
     #[arg(long = "zeros", value_name = "NAME")]
     pub zeros: Vec<String>,
     /// Seed of the random numbers.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = whole::<u64>)]
     pub seed: u64,
     /// The type bound to an open type, such as `T=f32`; types of arrays from files are inferred.
     #[arg(long = "type", value_name = "NAME=TYPE")]
     pub types: Vec<String>,
+}
+
+/// A whole number that is not negative.
+pub fn whole<N: FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| "it has to be a whole number, not negative and not too large".to_owned())
+}
+
+/// A whole number from 1.
+pub fn count(text: &str) -> Result<usize, String> {
+    whole(text).ok().filter(|n| *n > 0).ok_or_else(|| "it has to be a whole number, at least 1".to_owned())
 }
 
 impl Arguments {

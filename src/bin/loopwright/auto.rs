@@ -9,7 +9,7 @@ use loopwright::{
     tuner::{Machine, estimate},
 };
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, count};
 use crate::input::{self, Failure, Form};
 use crate::{interrupt, report};
 
@@ -25,7 +25,7 @@ pub struct Auto {
     /// Take the cheapest of this many pipelines by their estimated time on an H200, instead of what
     /// the rules put first. Each runs on the emulator for the given arguments, which should be of
     /// moderate size; arrays that are not given are random.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_parser = count, value_name = "N")]
     search: Option<usize>,
     #[command(flatten)]
     arguments: Arguments,
@@ -81,7 +81,7 @@ impl Auto {
         let mut cost = |kernel: &LoopKernel| Some(estimate(kernel, &args, &machine).ok()?.estimate_ms);
         let searched = search_while(begun, &Target::default(), most, &mut || !is_over(), &mut cost);
         drop(phase);
-        let ms = |cost: Option<f64>| cost.map_or("unknown".to_string(), |ms| format!("{:.1} us", 1e3 * ms));
+        let ms = |cost: Option<f64>| cost.map_or("unknown".to_string(), |ms| format!("{ms:.4} ms"));
         let note = format!(
             "# estimated for {}: {}, by the rules alone {}; pipelines counted: {}{}\n",
             machine.device,

@@ -1,9 +1,9 @@
 //! `bisect`
 
 use clap::Args as ClapArgs;
-use loopwright::prelude::*;
+use loopwright::{prelude::*, transforms::Bisection};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, whole};
 use crate::input::{Binding, Failure, Form};
 use crate::report;
 use crate::run::{USUAL, tolerance, wrong};
@@ -14,19 +14,19 @@ pub struct Bisect {
     #[command(flatten)]
     pub form: Form,
     /// The text of the device kernels has at most this many barriers.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_parser = whole::<usize>, value_name = "N")]
     barriers: Option<usize>,
     /// There are at most this many device kernels.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_parser = whole::<usize>, value_name = "N")]
     kernels: Option<usize>,
     /// A block uses at most this many bytes of shared memory.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_parser = whole::<u64>, value_name = "BYTES")]
     shared: Option<u64>,
     /// A run on the emulator has at most this many bank conflicts.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_parser = whole::<u64>, value_name = "N")]
     bank_conflicts: Option<u64>,
     /// A run on the emulator moves at most this many bytes of global memory.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_parser = whole::<u64>, value_name = "BYTES")]
     moved: Option<u64>,
     /// A run on the emulator agrees with the declared kernel, within this tolerance, as in
     /// `run --verify`.
@@ -50,12 +50,24 @@ impl Bisect {
         }
         let declared = self.form.declared()?;
         let pipeline = self.form.pipeline()?;
-        let mut refusals = Vec::new();
-        let found = pipeline
-            .bisect(&declared, |kernel| self.holds(kernel).inspect_err(|d| refusals.push(d.clone())))?;
-        // If the property could not be evaluated for any step, the first reason is reported.
-        if refusals.len() > pipeline.steps().len() {
-            return Err(refusals.swap_remove(0).into());
+        // Why the property cannot be evaluated before the first step and after each one.
+        let mut refusals: Vec<Option<Diagnostic>> = Vec::new();
+        let found = pipeline.bisect(&declared, |kernel| {
+            let held = self.holds(kernel);
+            refusals.push(held.as_ref().err().cloned());
+            held
+        })?;
+        // Nothing is known of the end if the property cannot be evaluated there: the step that made
+        // it so is the one that is sought.
+        let known = refusals.iter().rposition(Option::is_none).map_or(0, |last| last + 1);
+        if let (Bisection::Holds, Some(Some(refusal))) = (&found, refusals.get(known)) {
+            let mut refusal = refusal.clone();
+            let step = known.checked_sub(1).and_then(|number| pipeline.steps().get(number));
+            if let Some(step) = step {
+                refusal.message =
+                    format!("step {known}, `{step}`, made it impossible to tell: {}", refusal.message);
+            }
+            return Err(refusal.into());
         }
         report::say_changes(&found.to_string())?;
         Ok(())

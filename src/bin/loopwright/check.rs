@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use loopwright::prelude::*;
 use loopwright::program::{DeviceKernel, HostStmt, Program, Scope, Stmt};
+use loopwright::runtime::check_limits_of;
 
 use crate::input::{Binding, Failure, Form};
 use crate::report;
@@ -43,7 +44,7 @@ pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), 
 pub fn check(form: &Form, binding: &Binding, schedule: bool) -> Result<(), Failure> {
     let (kernel, program) = lowered(form, binding)?;
     // A kernel that no current device can launch is an error even without a device.
-    loopwright::runtime::check_device_limits(&program, Device::emulator().limits())?;
+    check_limits_of(&kernel, &program, Device::emulator().limits())?;
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(
@@ -71,13 +72,13 @@ pub fn check(form: &Form, binding: &Binding, schedule: bool) -> Result<(), Failu
         if let (Some((origin, written)), Ok(read)) = (&written, form.declared()) {
             note = read.note_in(origin, written, note);
         }
-        let _ = writeln!(text, "{}", note.render_warning());
+        let _ = writeln!(text, "{}", report::warning(&note));
     }
     if schedule {
         let options = LowerOptions { index: program.index, ..LowerOptions::default() };
         let _ = write!(text, "\n{}", loopwright::lowering::schedule(&kernel, options)?);
     }
-    report::say(&text)?;
+    report::say_sections(&text)?;
     Ok(())
 }
 

@@ -53,48 +53,23 @@ impl Count {
             let text = serde_json::to_string_pretty(&json).unwrap_or_default();
             return report::say(&format!("{text}\n"));
         }
-        report::say(&as_text(&kernel, &counts, &launches, &sizes))
+        report::say_sections(&as_text(&kernel, &counts, &launches, &sizes))
     }
 
     /// The given parameters, which the kernel has, within its assumptions.
     fn sizes(&self, kernel: &LoopKernel) -> Result<BTreeMap<Name, i64>, Failure> {
-        let mut sizes = BTreeMap::new();
-        for given in &self.set {
-            let (name, value) = input::pair(given)?;
-            let scalars: Vec<&Name> = kernel
-                .args
-                .iter()
-                .filter_map(|a| match a {
-                    Arg::Scalar(s) => Some(&s.name),
-                    Arg::Array(_) => None,
-                })
-                .collect();
-            if !scalars.iter().any(|s| ***s == *name) {
-                let names: Vec<String> = scalars.iter().map(|s| format!("`{s}`")).collect();
-                let known = if names.is_empty() { "it has none".to_owned() } else { names.join(", ") };
-                return Err(Diagnostic::new(
-                    "unknown-parameter",
-                    format!("the kernel has no parameter `{name}`"),
-                )
+        let sizes = input::sizes(&self.set)?;
+        let scalars = kernel.args.iter().filter(|a| matches!(a, Arg::Scalar(_))).map(Arg::name);
+        let scalars: Vec<&Name> = scalars.collect();
+        if let Some(name) = sizes.keys().find(|name| !scalars.contains(name)) {
+            let names: Vec<String> = scalars.iter().map(|s| format!("`{s}`")).collect();
+            let known = if names.is_empty() { "it has none".to_owned() } else { names.join(", ") };
+            let message = format!("the kernel has no parameter `{name}`");
+            return Err(Diagnostic::new("unknown-parameter", message)
                 .help(format!("the scalar arguments of `{}`: {known}", kernel.name))
                 .into());
-            }
-            let value = value.parse::<i64>().map_err(|_| {
-                Diagnostic::new("option", format!("`{value}` is not an integer, and `{name}` needs one"))
-                    .help(format!("write `--set {name}=1000`"))
-            })?;
-            sizes.insert(Name::new(name), value);
         }
-        for assumption in &kernel.assumptions {
-            if assumption.holds(&|n| sizes.get(n).copied()) == Some(false) {
-                return Err(Diagnostic::new(
-                    "assumption",
-                    format!("the kernel assumes {assumption}, which the given sizes break"),
-                )
-                .help("choose sizes for which the kernel may be run")
-                .into());
-            }
-        }
+        input::allowed(kernel, &sizes)?;
         Ok(sizes)
     }
 }

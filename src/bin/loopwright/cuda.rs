@@ -1,6 +1,7 @@
 //! `cuda`
 
 use loopwright::prelude::*;
+use loopwright::runtime::{check_limits_of, cuda::DeviceInfo};
 
 use crate::check::lowered;
 use crate::input::{self, Binding, Failure, Form};
@@ -10,8 +11,17 @@ use crate::report;
 pub fn print(form: &Form, binding: &Binding, arch: Option<&str>) -> Result<(), Failure> {
     let (kernel, program) = lowered(form, binding)?;
     let source = cuda_source(&program)?;
+    let arch = arch.map(input::arch).transpose()?;
+    let limits = arch.and_then(DeviceInfo::of_arch);
+    let has_room = check_limits_of(&kernel, &program, limits.as_ref().unwrap_or(Device::emulator().limits()));
+    if let Err(refusal) = has_room {
+        if limits.is_some() {
+            return Err(refusal.into());
+        }
+        // The device is not known: these are the limits of those that there are.
+        report::warn(&form.placed(refusal));
+    }
     if let Some(arch) = arch {
-        let arch = input::arch(arch)?;
         let options = CompileOptions { index: Some(program.index), ..CompileOptions::default() };
         let binary = compile_for(&kernel, arch, &Default::default(), &options)?;
         for message in &binary.compiled.messages {

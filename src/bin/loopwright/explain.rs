@@ -4,7 +4,8 @@ use clap::Args as ClapArgs;
 use loopwright::{lowering::realized, prelude::*, transforms::TextDiff};
 
 use crate::check::lowered;
-use crate::input::{Binding, Failure, Form, read_pipeline};
+use crate::files::standard_input_once;
+use crate::input::{Binding, Failure, Form, bound_each, read_pipeline};
 use crate::report;
 
 /// The options of `loopwright explain`.
@@ -104,19 +105,15 @@ impl Compare {
                 .help("name two pipeline files after the kernel")
                 .into());
         };
-        let (first, second) = (read_pipeline(first)?, read_pipeline(second)?);
-        // Each takes the values of its parameters; a value that neither has a parameter for is
-        // refused.
-        let values = self.form.values()?;
-        let bind = |pipeline: &Pipeline, other: &Pipeline| {
-            let known = pipeline.parameters();
-            let here = |name: &str| known.iter().any(|p| **p == *name);
-            let elsewhere = |name: &str| other.parameters().iter().any(|p| **p == *name);
-            let own = values.iter().filter(|(name, _)| here(name) || !elsewhere(name));
-            pipeline.bind(own.map(|(name, value)| (name.as_str(), *value)))
-        };
-        let (first, second) = (bind(&first, &second)?, bind(&second, &first)?);
-        match first.compare(&second, &declared) {
+        standard_input_once([self.form.kernel.as_str(), first, second])?;
+        let open = [read_pipeline(first)?, read_pipeline(second)?];
+        let bound = bound_each(&open, &self.form.parameters)?;
+        // The difference of two refusals would say nothing of -p.
+        for pipeline in bound.iter().filter(|pipeline| !pipeline.parameters().is_empty()) {
+            let _ = pipeline.apply(&declared)?;
+        }
+        let [first, second] = &bound[..] else { return Ok(()) };
+        match first.compare(second, &declared) {
             Some(divergence) => report::say_changes(&divergence.to_string())?,
             None => report::say("the kernels are equal after every step\n")?,
         }

@@ -6,6 +6,7 @@ use clap::Args as ClapArgs;
 use loopwright::host_code::host_code;
 use loopwright::ir::Arg;
 use loopwright::prelude::*;
+use loopwright::runtime::{check_limits_of, cuda::DeviceInfo};
 
 use crate::input::{self, Binding, Failure, Form};
 use crate::report;
@@ -39,6 +40,9 @@ impl Export {
             true => {
                 let index = self.binding.index()?.unwrap_or_else(|| kernel.least_index());
                 let code = host_code(&kernel, &self.binding.types()?, index)?;
+                if let Some(limits) = DeviceInfo::of_arch(arch) {
+                    check_limits_of(&kernel, &code.program, &limits)?;
+                }
                 code.write_to(&self.output, &code.compile(arch)?)?
             }
             false => self.launches(&kernel, arch)?,

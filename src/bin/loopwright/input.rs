@@ -1,20 +1,19 @@
 //! Reading the user's input: kernels, pipelines, values.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use clap::Args as ClapArgs;
 use loopwright::auto::{Found, Launch, Sizes, auto_for};
 use loopwright::automatic::launch_on;
-use loopwright::ir::Place;
+use loopwright::ir::{Arg, Constraint};
 use loopwright::prelude::*;
-use loopwright::transforms::held_to_declared;
-use loopwright::tuner::{Machine, TunedRecord};
+use loopwright::transforms::{Step, held_to_declared};
+use loopwright::tuner::{Machine, Space, TunedRecord};
 
 use crate::arguments::Arguments;
+use crate::files::{origin, read, standard_input_once};
 
 /// The failure of a command.
 pub enum Failure {
@@ -93,8 +92,15 @@ pub fn launch(kernel: &LoopKernel, arguments: &Arguments, device: Option<&Device
 }
 
 impl Form {
+    /// The files of the kernel and of the pipeline, with what they are.
+    pub fn files(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let pipeline = self.pipeline.as_deref().map(|file| ("the pipeline", file));
+        [("the kernel", self.kernel.as_str())].into_iter().chain(pipeline)
+    }
+
     /// The kernel of the file, before the pipeline.
     pub fn declared(&self) -> Result<LoopKernel, Failure> {
+        standard_input_once(self.files().map(|(_, file)| file))?;
         kernel(&self.kernel)
     }
 
@@ -142,6 +148,7 @@ impl Form {
         };
         let values = self.values()?;
         let open = read_pipeline(path)?;
+        without_effect(&open);
         let bound = open.bind(values.iter().map(|(n, v)| (n.as_str(), *v)))?;
         let Some(record) = &self.record else { return Ok(bound) };
         let records = TunedRecords::load(record)?;
@@ -234,22 +241,12 @@ impl Form {
 
     /// The values for open parameters.
     pub fn values(&self) -> Result<Vec<(String, i64)>, Failure> {
-        let value = |p: &String| {
-            let (name, value) = pair(p)?;
-            let value = value.parse::<i64>().map_err(|_| {
-                Diagnostic::new(
-                    "parameter",
-                    format!("`{value}` is not an integer, and parameter `{name}` needs one"),
-                )
-                .help(format!("write a number, as in `-p {name}=128`"))
-            })?;
-            Ok((name.to_owned(), value))
-        };
-        self.parameters.iter().map(value).collect()
+        parameters(&self.parameters)
     }
 
     /// The kernel of the file, only to be shown.
     pub fn declared_to_show(&self) -> Result<LoopKernel, Failure> {
+        standard_input_once(self.files().map(|(_, file)| file))?;
         kernel_to_show(&self.kernel)
     }
 
@@ -263,29 +260,6 @@ impl Form {
     pub fn transformed(&self) -> Result<LoopKernel, Failure> {
         let declared = self.declared()?;
         Ok(self.pipeline()?.apply(&declared)?)
-    }
-
-    /// The refusals with the remedies of the command line and with their places in the kernel's
-    /// file, or else in the pipeline's, as far as they can be found there.
-    pub fn locate(&self, failure: Failure) -> Failure {
-        let Failure::Input(diagnostics) = failure else { return failure };
-        let text = |path: &str| String::from_utf8(read(path).ok()?).ok();
-        let declared = text(&self.kernel).zip(self.declared().ok());
-        let pipeline = self.pipeline.as_ref().and_then(|path| Some((path, text(path)?)));
-        let located = diagnostics.into_iter().map(|mut d| {
-            d = with_options(d);
-            if let Some((text, declared)) = &declared {
-                d = declared.locate_in(&origin(&self.kernel), text, d);
-            }
-            // A place in the printed kernel, which the user does not see, says less than one in a
-            // file.
-            if d.place.as_ref().is_none_or(|place| &*place.origin == PRINTED) {
-                let step = pipeline.as_ref().and_then(|(path, text)| step_about(&d, &origin(path), text));
-                d.place = step.or(d.place);
-            }
-            d
-        });
-        Failure::Input(located.collect())
     }
 }
 
@@ -324,57 +298,6 @@ impl Automatic {
     }
 }
 
-/// A refusal with the options of the command line as its remedy.
-fn with_options(mut d: Diagnostic) -> Diagnostic {
-    let named = |before: &str, after: &str| {
-        let (_, rest) = d.message.rsplit_once(before)?;
-        Some(rest.split_once(after)?.0.to_owned())
-    };
-    let help = match d.code {
-        "open-parameter" => named("the parameter `$", "`").map(|name| {
-            format!("give it a value: `-p {name}=128`, or `--record FILE` with the best one of a search")
-        }),
-        "open-type" if !d.help.as_ref().is_some_and(|help| help.contains("--type")) => {
-            named("type `", "`").map(|name| format!("bind it: `--type {name}=f32`"))
-        }
-        "missing-argument" => named("argument `", "`").zip(d.help.clone()).map(|(name, help)| {
-            match help.starts_with("pass an array") {
-                true => format!("{help}: `--input {name}={name}.npy`, `--random {name}` or `--zeros {name}`"),
-                false => format!("{help}: `--set {name}=VALUE`"),
-            }
-        }),
-        _ => None,
-    };
-    d.help = help.or(d.help);
-    d
-}
-
-/// The name of the text that a kernel prints itself as.
-const PRINTED: &str = "<kernel>";
-
-/// The last step of a pipeline's text that mentions what a refusal is about.
-fn step_about(d: &Diagnostic, origin: &str, text: &str) -> Option<Place> {
-    let sentences = [Some(&d.message), d.witness.as_ref(), d.help.as_ref()];
-    // The first word of what is quoted: `i_inner` of `i_inner: thread.x`. Calls are remedies.
-    let quoted = sentences.into_iter().flatten().flat_map(|s| s.split('`').skip(1).step_by(2));
-    let is_in_name = |c: char| c.is_alphanumeric() || c == '_';
-    let names = quoted.filter(|q| !q.contains('(')).filter_map(|q| q.split(|c: char| !is_in_name(c)).next());
-    names.filter(|name| !name.is_empty()).find_map(|name| {
-        let mut begins = 0;
-        let mut found = None;
-        for line in text.split_inclusive('\n') {
-            let step = line.split('#').next().unwrap_or_default();
-            let inside = step.trim();
-            if inside.split(|c: char| !is_in_name(c)).any(|word| word == name) {
-                let start = begins + (step.len() - step.trim_start().len());
-                found = Some(start..start + inside.len());
-            }
-            begins += line.len();
-        }
-        Some(Place { origin: Arc::from(origin), text: Arc::from(text), span: found? })
-    })
-}
-
 impl Binding {
     /// The types that the options give to type parameters, by name.
     pub fn types(&self) -> Result<BTreeMap<Name, DType>, Failure> {
@@ -394,15 +317,93 @@ impl Binding {
     }
 }
 
+/// Refuses sizes for which the kernel may not be run.
+pub fn allowed(kernel: &LoopKernel, sizes: &BTreeMap<Name, i64>) -> Result<(), Failure> {
+    let value = |name: &Name| sizes.get(name).copied();
+    let refused = |message: String| {
+        let help = "choose sizes for which the kernel may be run";
+        Err(Diagnostic::new("assumption", message).help(help).into())
+    };
+    if let Some(assumption) = kernel.assumptions.iter().find(|a| a.holds(&value) == Some(false)) {
+        return refused(format!("the kernel assumes {assumption}, which the given sizes break"));
+    }
+    for arg in &kernel.args {
+        let Arg::Array(array) = arg else { continue };
+        let lengths = array.axes.iter().filter_map(|axis| axis.length.to_aff());
+        if let Some(length) = { lengths }.find(|l| Constraint::nonneg(l.clone()).holds(&value) == Some(false))
+        {
+            return refused(format!("an axis of `{}` has {length} elements, fewer than none", array.name));
+        }
+    }
+    Ok(())
+}
+
+/// The values of -p.
+pub fn parameters(given: &[String]) -> Result<Vec<(String, i64)>, Failure> {
+    let mut values: Vec<(String, i64)> = Vec::new();
+    for given in given {
+        let (name, value) = pair(given)?;
+        let value = value.parse::<i64>().map_err(|_| {
+            Diagnostic::new(
+                "parameter",
+                format!("`{value}` is not an integer, and parameter `{name}` needs one"),
+            )
+            .help(format!("write a number, as in `-p {name}=128`"))
+        })?;
+        once("parameter", name, values.iter().map(|(earlier, _)| earlier.as_str()))?;
+        values.push((name.to_owned(), value));
+    }
+    Ok(values)
+}
+
+/// Each pipeline with the values of -p for its parameters. A value that none has a parameter for is
+/// refused.
+pub fn bound_each(pipelines: &[Pipeline], given: &[String]) -> Result<Vec<Pipeline>, Failure> {
+    let values = parameters(given)?;
+    let has = |pipeline: &Pipeline, name: &str| pipeline.parameters().iter().any(|p| **p == *name);
+    let bind = |pipeline: &Pipeline| {
+        let own = values
+            .iter()
+            .filter(|(name, _)| has(pipeline, name) || !pipelines.iter().any(|other| has(other, name)));
+        Ok(pipeline.bind(own.map(|(name, value)| (name.as_str(), *value)))?)
+    };
+    pipelines.iter().map(bind).collect()
+}
+
+/// Refuses a name that an option has given a value before.
+pub fn once<'n>(what: &str, name: &str, mut earlier: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
+    match earlier.any(|earlier| earlier == name) {
+        false => Ok(()),
+        true => Err(Diagnostic::new("argument-twice", format!("{what} `{name}` was given twice"))
+            .help("give it once")
+            .into()),
+    }
+}
+
 /// Types, each given like `T=f32`.
 pub fn types(given: &[String]) -> Result<BTreeMap<Name, DType>, Failure> {
-    given
-        .iter()
-        .map(|t| {
-            let (name, value) = pair(t)?;
-            Ok((Name::new(name), dtype(value)?))
-        })
-        .collect()
+    let mut types = BTreeMap::new();
+    for given in given {
+        let (name, value) = pair(given)?;
+        once("type", name, types.keys().map(Name::as_str))?;
+        types.insert(Name::new(name), dtype(value)?);
+    }
+    Ok(types)
+}
+
+/// Sizes that --set gives, such as `n=16`, where they are integers.
+pub fn sizes(given: &[String]) -> Result<BTreeMap<Name, i64>, Failure> {
+    let mut sizes = BTreeMap::new();
+    for given in given {
+        let (name, value) = pair(given)?;
+        let value = value.parse::<i64>().map_err(|_| {
+            Diagnostic::new("option", format!("`{value}` is not an integer, and `{name}` needs one"))
+                .help(format!("write `--set {name}=16`"))
+        })?;
+        once("argument", name, sizes.keys().map(Name::as_str))?;
+        sizes.insert(Name::new(name), value);
+    }
+    Ok(sizes)
 }
 
 /// The type with this name; an error names all types.
@@ -436,14 +437,6 @@ pub fn pair(text: &str) -> Result<(&str, &str), Failure> {
                 .into()
         })
 }
-
-/// The name of a file in diagnostics.
-pub fn origin(path: &str) -> String {
-    if path == "-" { "<stdin>".to_owned() } else { path.to_owned() }
-}
-
-/// Maximum size of a kernel or pipeline file in bytes; a longer file was given by mistake.
-const LONGEST: u64 = 16 << 20;
 
 /// The kernel of a file. One with a `declared` block is held to it.
 pub fn kernel(path: &str) -> Result<LoopKernel, Failure> {
@@ -505,63 +498,25 @@ pub fn read_pipeline(path: &str) -> Result<Pipeline, Failure> {
     Ok(Pipeline::parse_file(&origin(path), &text, &registry)?)
 }
 
-/// The text of a space's file.
-pub fn read_space(path: &str) -> Result<String, Failure> {
+/// Tells of steps that do nothing, and were hardly meant to.
+fn without_effect(pipeline: &Pipeline) {
+    let steps = pipeline.steps();
+    if let Some(last @ Step::AssumeLegal(_)) = steps.last() {
+        crate::report::note(&format!("note: `{last}` is about the next step, and none follows it"));
+    }
+    if steps.iter().any(|step| matches!(step, Step::Together(group) if group.steps.is_empty())) {
+        crate::report::note("note: `together { }` has no steps");
+    }
+}
+
+/// The space of a file.
+pub fn space(path: &str) -> Result<Space, Failure> {
     let not_text = |_| {
         Diagnostic::new("space-syntax", format!("{} is no UTF-8 text", origin(path)))
             .help("a space is plain text with one parameter or requirement per line")
     };
-    Ok(String::from_utf8(read(path)?).map_err(not_text)?)
-}
-
-/// Writes a file; the error names its path.
-pub fn write(path: &std::path::Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|e| unwritable(path, &e))
-}
-
-/// Refuses a file that cannot be written, before the work whose results go there. Its contents are
-/// not changed.
-pub fn writable(path: &std::path::Path) -> Result<(), Failure> {
-    let is_there = path.try_exists().unwrap_or(true);
-    std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map(drop)
-        .and_then(|()| if is_there { Ok(()) } else { std::fs::remove_file(path) })
-        .map_err(|e| unwritable(path, &e))
-}
-
-fn unwritable(path: &std::path::Path, e: &std::io::Error) -> Failure {
-    Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
-        .help("use a file in an existing, writable folder")
-        .into()
-}
-
-/// The bytes of a file, or of standard input.
-pub fn read(path: &str) -> Result<Vec<u8>, Failure> {
-    let failed = |e: std::io::Error| {
-        Diagnostic::new("read-file", format!("{} cannot be read: {e}", origin(path)))
-            .help("use an existing, readable text file, or `-` for standard input")
-    };
-    // Commands read a kernel more than once, which standard input does not allow.
-    static STDIN: OnceLock<Vec<u8>> = OnceLock::new();
-    if let Some(bytes) = STDIN.get().filter(|_| path == "-") {
-        return Ok(bytes.clone());
-    }
-    let mut bytes = Vec::new();
-    if path == "-" {
-        std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
-    } else {
-        let file = std::fs::File::open(path).map_err(failed)?;
-        file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
-    }
-    if bytes.len() as u64 > LONGEST {
-        return Err(Diagnostic::new("read-file", format!("{} has more than {LONGEST} bytes", origin(path)))
-            .help("a kernel or pipeline is a short text")
-            .into());
-    }
-    Ok(if path == "-" { STDIN.get_or_init(|| bytes).clone() } else { bytes })
+    let text = String::from_utf8(read(path)?).map_err(not_text)?;
+    Ok(Space::parse_file(&origin(path), &text)?)
 }
 
 #[cfg(test)]

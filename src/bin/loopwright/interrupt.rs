@@ -80,12 +80,20 @@ fn text(progress: Option<&Progress>, log: Option<&Path>) -> String {
         },
         Some(p) => {
             let point = p.point.as_ref().map_or_else(String::new, |point| format!(" at {point}"));
+            // The log has each point, of which progress is told in batches.
             let best = match (p.best, recorded()) {
-                (Some(ms), _) => format!("; the best so far: {ms:.4} ms{point}"),
-                (None, Some((point, ms))) => format!("; the best in the log: {ms:.4} ms at {point}"),
+                (Some(ms), Some((_, logged))) if ms <= logged => {
+                    format!("; the best so far: {ms:.4} ms{point}")
+                }
+                (Some(ms), None) => format!("; the best so far: {ms:.4} ms{point}"),
+                (_, Some((point, ms))) => format!("; the best in the log: {ms:.4} ms at {point}"),
                 (None, None) => String::new(),
             };
-            format!("interrupted in phase {}: {} of {} points done{best}", tune::phase(p.phase), p.done, p.of)
+            let done = match log {
+                Some(_) => format!(", of {} points", p.of),
+                None => format!(": at least {} of {} points done", p.done, p.of),
+            };
+            format!("interrupted in phase {}{done}{best}", tune::phase(p.phase))
         }
     };
     text += &match log {

@@ -8,7 +8,8 @@ use loopwright::ir::Place;
 use loopwright::layout::{Error, Picture, cases, eval, instruction_names};
 use loopwright::prelude::*;
 
-use crate::input::{self, Failure};
+use crate::files;
+use crate::input::Failure;
 use crate::report;
 
 /// The options of `loopwright layout`.
@@ -58,10 +59,10 @@ impl Layout {
         }
         let picture = Picture::of(&value).map_err(|e| diagnostic(&e, text, None))?;
         if let Some(path) = &self.svg {
-            input::write(path, &picture.svg())?;
+            files::write(path, &picture.svg())?;
         }
         if let Some(path) = &self.latex {
-            input::write(path, &picture.latex())?;
+            files::write(path, &picture.latex())?;
         }
         match self.picture {
             Some(Form::Text) => report::say(&picture.text()),
@@ -73,8 +74,8 @@ impl Layout {
 }
 
 fn run_cases(path: &str) -> Result<(), Failure> {
-    let origin = input::origin(path);
-    let text = String::from_utf8(input::read(path)?)
+    let origin = files::origin(path);
+    let text = String::from_utf8(files::read(path)?)
         .map_err(|_| Diagnostic::new("layout-syntax", format!("{origin} is no UTF-8 text")).help(JSON))?;
     let report = cases::run(&text)
         .map_err(|e| Diagnostic::new("layout-syntax", format!("{origin}: {e}")).help(JSON))?;

@@ -7,7 +7,8 @@ use loopwright::ir::{Arg, Type};
 use loopwright::prelude::*;
 use loopwright::tuner::{Reached, Series};
 
-use crate::input::{self, Failure};
+use crate::files;
+use crate::input::Failure;
 use crate::{report, tune};
 
 /// The options of `loopwright report`.
@@ -30,7 +31,7 @@ impl Limits {
     pub fn report(&self) -> Result<(), Failure> {
         let found = LimitReport::read(&self.logs, self.by.as_deref())?;
         if let Some(path) = &self.html {
-            input::write(path, &found.page_with(&format!("Made on {}", report::now()), printed))?;
+            files::write(path, &found.page_with(&format!("Made on {}", report::now()), printed))?;
         }
         report::say_table(&found.table())?;
         Ok(())

@@ -35,7 +35,7 @@ impl Lint {
             return Ok(());
         }
         for lint in &lints {
-            report::say(&format!("{lint}\n\n"))?;
+            report::say_lint(&format!("{lint}\n\n"))?;
         }
         let repaired = lints.iter().filter(|l| l.repair.is_some()).count();
         report::say(&match lints.len() {

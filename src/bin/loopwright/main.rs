@@ -17,6 +17,7 @@ mod count;
 mod cuda;
 mod explain;
 mod export;
+mod files;
 mod input;
 mod interrupt;
 mod layout;
@@ -26,6 +27,7 @@ mod make;
 mod manual;
 mod pages;
 mod picture;
+mod places;
 mod program;
 mod replay;
 mod report;
@@ -35,7 +37,7 @@ mod tune;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use input::{Failure, Form};
 
@@ -170,7 +172,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::try_parse() {
+    let result = match arguments() {
         Ok(cli) => {
             report::set_color(cli.color);
             obey(cli)
@@ -185,6 +187,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Input(diagnostics)) => {
+            let diagnostics: Vec<_> = diagnostics.into_iter().map(places::with_options).collect();
             report::refuse(&diagnostics);
             ExitCode::from(2)
         }
@@ -194,6 +197,18 @@ fn main() -> ExitCode {
         }
         Err(Failure::Told) => ExitCode::from(1),
     }
+}
+
+/// The command line. What begins with a minus and a digit is a number, whose option says what is
+/// wrong with it, and no option of its own.
+fn arguments() -> Result<Cli, clap::Error> {
+    let command = Cli::command().mut_subcommands(|command| {
+        command.mut_args(|arg| {
+            let has_value = arg.get_action().takes_values() && !arg.is_positional();
+            if has_value { arg.allow_negative_numbers(true) } else { arg }
+        })
+    });
+    Cli::from_arg_matches(&command.try_get_matches()?)
 }
 
 fn obey(cli: Cli) -> Result<(), Failure> {
@@ -226,7 +241,8 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Completions { shell } => manual::completions(Cli::command(), shell),
         Command::Man { folder } => manual::pages(Cli::command(), &folder),
         Command::Doctor => {
-            report::say(&format!("{}\n", loopwright::runtime::doctor::examine().render().trim_end()))
+            let found = loopwright::runtime::doctor::examine().render();
+            report::say_machine(&format!("{}\n", found.trim_end()))
         }
     }
 }

@@ -166,6 +166,12 @@ pub fn tags(name: Option<&str>) -> Result<(), Failure> {
             report::say(&format!("# {}\n\n{}\n{loopy}", tag.names.join(", "), without_links(tag.meaning)))
         }
         None => {
+            if let Some(ours) = loopwright::transforms::foreign_tag(name) {
+                let message = format!("there is no tag `{name}`");
+                return Err(Diagnostic::new("unknown-tag", message)
+                    .help(format!("here it is {ours}"))
+                    .into());
+            }
             let known: Vec<&str> = all.iter().flat_map(|t| t.names.iter().copied()).collect();
             Err(unknown("unknown-tag", &format!("tag `{name}`"), name, &known, "tags").into())
         }

@@ -1,16 +1,15 @@
 //! `picture` and `roofline`
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Args as ClapArgs;
 use loopwright::ir::Name;
 use loopwright::picture::{self, Choice, Dot};
-use loopwright::prelude::*;
 use loopwright::runtime::bind_open_types;
 use loopwright::tuner::{Machine, estimate};
 
 use crate::arguments::Arguments;
+use crate::files;
 use crate::input::{self, Failure, Form};
 use crate::report;
 
@@ -38,18 +37,11 @@ pub struct Picture {
 impl Picture {
     /// Runs the command `loopwright picture`.
     pub fn picture(&self) -> Result<(), Failure> {
-        let mut sizes = BTreeMap::new();
-        for given in &self.set {
-            let (name, value) = input::pair(given)?;
-            let value = value.parse::<i64>().map_err(|_| {
-                Diagnostic::new("option", format!("`{value}` is not an integer, and `{name}` needs one"))
-                    .help(format!("write `--set {name}=16`"))
-            })?;
-            sizes.insert(Name::new(name), value);
-        }
+        let sizes = input::sizes(&self.set)?;
         let axes = self.axes.iter().map(|name| Name::new(name.trim())).collect();
         let choice = Choice { statement: self.statement.clone(), axes };
         let declared = self.form.declared()?;
+        input::allowed(&declared, &sizes)?;
         let pipeline = self.form.pipeline()?;
         if !self.steps {
             let picture = picture::Picture::of(&pipeline.apply(&declared)?, &choice, &sizes)?;
@@ -70,6 +62,9 @@ pub struct Roofline {
     /// The pipelines' files, a dot each.
     #[arg(required = true)]
     pipelines: Vec<String>,
+    /// A value for an open parameter of the pipelines, such as `block=256`.
+    #[arg(short = 'p', long = "parameter", value_name = "NAME=INTEGER")]
+    parameters: Vec<String>,
     #[command(flatten)]
     arguments: Arguments,
 }
@@ -77,15 +72,18 @@ pub struct Roofline {
 impl Roofline {
     /// Runs the command `loopwright roofline`.
     pub fn roofline(&self) -> Result<(), Failure> {
+        files::standard_input_once(self.pipelines.iter().chain([&self.kernel]).map(String::as_str))?;
         let declared = input::kernel(&self.kernel)?;
+        let pipelines = self.pipelines.iter().map(|path| input::read_pipeline(path));
+        let pipelines = input::bound_each(&pipelines.collect::<Result<Vec<_>, _>>()?, &self.parameters)?;
         let phase = report::Phase::begin("making arguments");
         let args = self.arguments.args(&declared, true)?;
         phase.next("proving and counting");
         let types = input::types(&self.arguments.types)?;
         let machine = Machine::h200();
         let mut dots = Vec::new();
-        for path in &self.pipelines {
-            let kernel = bind_open_types(&input::read_pipeline(path)?.apply(&declared)?, &types)?;
+        for (path, pipeline) in self.pipelines.iter().zip(&pipelines) {
+            let kernel = bind_open_types(&pipeline.apply(&declared)?, &types)?;
             let name = Path::new(path).file_stem().map_or(path.clone(), |stem| stem.to_string_lossy().into());
             dots.push(Dot { name, cost: estimate(&kernel, &args, &machine)? });
         }

@@ -5,7 +5,8 @@ use loopwright::lowering::verify::{Finding, verify};
 use loopwright::prelude::*;
 
 use crate::check::lowered;
-use crate::input::{self, Binding, Failure, Form};
+use crate::files;
+use crate::input::{Binding, Failure, Form};
 use crate::report;
 
 /// Runs the command `loopwright program`.
@@ -16,7 +17,7 @@ pub fn program(form: &Form, binding: &Binding) -> Result<(), Failure> {
             report::say(&program.to_text())
         }
         Some(text) => {
-            let origin = input::origin(&form.kernel);
+            let origin = files::origin(&form.kernel);
             let said = form.pipeline.is_some()
                 || !form.parameters.is_empty()
                 || form.record.is_some()
@@ -50,7 +51,7 @@ fn text(form: &Form) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     let is_named_so = form.kernel.ends_with(".lwp");
-    match String::from_utf8(input::read(&form.kernel)?) {
+    match String::from_utf8(files::read(&form.kernel)?) {
         Ok(text) if is_named_so || begins_as_program(&text) => Ok(Some(text)),
         Ok(_) => Ok(None),
         Err(_) if is_named_so => Err(Diagnostic::new("syntax", format!("{} is no UTF-8 text", form.kernel))

@@ -93,6 +93,60 @@ pub fn say_table(text: &str) -> Result<(), Failure> {
     })
 }
 
+/// Writes lines in sections to standard output: what is not indented begins one, and is bold. Other
+/// lines with colours of their own keep them.
+pub fn say_sections(text: &str) -> Result<(), Failure> {
+    let is_title = |line: &str| line.starts_with(|c: char| c.is_alphabetic()) && !line.contains('\x1b');
+    say_lines(text, |line| is_title(line).then_some(BOLD))
+}
+
+/// Writes a lint to standard output: what it is about is bold, a repair green, and that there is
+/// none faint.
+pub fn say_lint(text: &str) -> Result<(), Failure> {
+    let mut is_repair = false;
+    let colours: Vec<Option<&str>> = text
+        .lines()
+        .map(|line| {
+            is_repair = line.starts_with("  tried: ") || is_repair && line.starts_with("    ");
+            match line {
+                _ if line.starts_with("lint[") => Some(BOLD),
+                _ if is_repair => Some(GREEN),
+                _ if line.starts_with("  at ") => None,
+                _ => Some(FAINT),
+            }
+        })
+        .collect();
+    let number = std::cell::Cell::new(0);
+    say_lines(text, |line| {
+        let colour = colours.get(number.replace(number.get() + 1)).copied().flatten();
+        colour.filter(|_| !line.is_empty())
+    })
+}
+
+/// Writes what the machine has to standard output: what is missing is red, and remedies are green.
+pub fn say_machine(text: &str) -> Result<(), Failure> {
+    say_lines(text, |line| match line {
+        "Missing:" => Some(BOLD),
+        _ if line.starts_with("- ") => Some(RED),
+        _ if line.starts_with("  Remedy:") => Some(GREEN),
+        _ => None,
+    })
+}
+
+/// A warning, as it is written to standard output.
+pub fn warning(diagnostic: &Diagnostic) -> String {
+    warning_for(diagnostic, is_coloured(|| std::io::stdout().is_terminal()))
+}
+
+/// Writes a warning to standard error.
+pub fn warn(diagnostic: &Diagnostic) {
+    note(&warning_for(diagnostic, is_coloured(|| std::io::stderr().is_terminal())));
+}
+
+fn warning_for(diagnostic: &Diagnostic, coloured: bool) -> String {
+    if coloured { diagnostic.render_warning_coloured() } else { diagnostic.render_warning() }
+}
+
 /// Writes to standard output. A closed pipe is not an error; any other failure to write is.
 pub fn say(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();

@@ -7,7 +7,8 @@ use clap::Args as ClapArgs;
 use loopwright::ir::Arg;
 use loopwright::prelude::*;
 
-use crate::arguments::{Arguments, no_array};
+use crate::arguments::{Arguments, no_array, whole};
+use crate::files;
 use crate::input::{self, Failure, Form};
 use crate::report;
 
@@ -37,7 +38,7 @@ pub struct Run {
     #[arg(long)]
     trust_facts: bool,
     /// Launch this many more times, and report the median time.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_parser = whole::<usize>, value_name = "N")]
     repeat: Option<usize>,
     /// Compare the result with a plain interpreter of the declared kernel, which is slow; exit
     /// status 1 if they differ. Integers have to be equal; each floating-point element has to be
@@ -54,6 +55,7 @@ impl Run {
     /// Runs the command `loopwright run`.
     pub fn run(&self) -> Result<(), Failure> {
         let tolerance_asked = self.verify.as_deref().map(tolerance).transpose()?;
+        let outputs = self.files()?;
         let declared = self.form.declared()?;
         let device = input::device(&self.device)?;
         let pipeline = self
@@ -67,12 +69,11 @@ impl Run {
             if let Some((origin, written)) = self.form.declared_text() {
                 note = declared.note_in(&origin, &written, note);
             }
-            eprintln!("{}", note.render_warning());
+            report::warn(&note);
         }
         let args = self.arguments.args(&kernel, false)?;
         let args = if self.trust_facts { args.trust_facts() } else { args.check_facts() };
         // The destinations of outputs are checked before anything runs.
-        let outputs = self.outputs.iter().map(|o| input::pair(o)).collect::<Result<Vec<_>, _>>()?;
         let plain = || kernel.args.iter().filter(|a| matches!(a, Arg::Array(_))).map(Arg::name);
         let arrays = || plain().chain(kernel.records.iter().map(|r| &r.array.name));
         if let Some((name, _)) = outputs.iter().find(|(name, _)| !arrays().any(|a| **a == **name)) {
@@ -83,7 +84,7 @@ impl Run {
             false => loopwright::runtime::expected_arrays(&kernel, &args)?,
         };
         for (name, path) in &outputs {
-            input::writable(Path::new(path))?;
+            files::writable(Path::new(path))?;
             // Not all types can be in such files.
             if let Some((dtype, _)) = expected.get(*name) {
                 Tensor::zeros(&[0], *dtype)?.to_npy_bytes()?;
@@ -149,6 +150,25 @@ impl Run {
 }
 
 impl Run {
+    /// The arrays to be written, with their files, none of which is the same as another or as one
+    /// that is read. Those that are read are there.
+    fn files(&self) -> Result<Vec<(&str, &str)>, Failure> {
+        let outputs = self.outputs.iter().map(|o| input::pair(o)).collect::<Result<Vec<_>, _>>()?;
+        let inputs = self.arguments.inputs.iter().map(|i| input::pair(i)).collect::<Result<Vec<_>, _>>()?;
+        let written =
+            outputs.iter().map(|(name, file)| (format!("--output {name}={file}"), Path::new(*file)));
+        let arrays = inputs.iter().map(|(_, file)| ("an input", *file));
+        let record = self.form.record.as_deref().and_then(Path::to_str);
+        let record = record.into_iter().map(|file| ("the file of records", file));
+        files::distinct(&written.collect::<Vec<_>>(), self.form.files().chain(arrays).chain(record))?;
+        for (_, file) in inputs {
+            if std::fs::File::open(file).is_err() {
+                let _ = Tensor::from_npy(file)?;
+            }
+        }
+        Ok(outputs)
+    }
+
     /// The form, with steps to be found where it has no pipeline and loops are left to them.
     fn with_steps(&self, declared: &LoopKernel, device: &Device) -> Form {
         let is_open = || !loopwright::auto::Nest::all(declared).is_empty();

@@ -59,6 +59,8 @@ fn unknown(name: &str, pages: &[Page]) -> loopwright::prelude::Diagnostic {
     }
     let similar: Vec<&str> =
         pages.iter().map(|p| p.name).filter(|n| n.contains(name) || name.contains(n)).collect();
+    // Everything contains a name of no letters.
+    let similar = if name.is_empty() { Vec::new() } else { similar };
     let near = loopwright::transforms::nearest(name, pages.iter().map(|p| p.name));
     match (similar.as_slice(), near) {
         ([], Some(near)) => refusal.help(format!("did you mean `{near}`?")),

@@ -10,27 +10,29 @@ use loopwright::prelude::*;
 use loopwright::runtime::{check_facts, expected_arrays};
 use loopwright::tuner::{BinaryFolder, Phase, Progress, Space, Strategy, Tuner};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, whole};
+use crate::files;
 use crate::input::{self, Failure};
+use crate::places::line_about;
 use crate::{interrupt, replay, report};
 
 /// The options of `loopwright tune`.
 #[derive(ClapArgs)]
 pub struct Tune {
     /// The kernel's file.
-    #[arg(required_unless_present = "replay")]
     kernel: Option<String>,
     /// The pipeline's file, with open parameters.
-    #[arg(required_unless_present_any = ["replay", "auto"])]
     pipeline: Option<String>,
     /// The space's file: `name in [1, 2, 4]`, `name in powers(32, 1024)`, `require CONDITION`.
-    #[arg(required_unless_present_any = ["replay", "auto"])]
     space: Option<String>,
     /// Find steps for the kernel, or for what the pipeline leaves open, and search their sizes:
     /// tile sizes, widths of blocks, results in flight. The pipeline and its space are written to
     /// standard error. `run --record` finds them again.
     #[arg(long, conflicts_with_all = ["replay", "space"])]
     auto: bool,
+    /// A value for an open parameter of the pipeline that is not searched, such as `block=256`.
+    #[arg(short = 'p', long = "parameter", value_name = "NAME=INTEGER", conflicts_with = "replay")]
+    parameters: Vec<String>,
     #[command(flatten)]
     arguments: Arguments,
     /// A scalar of the smaller problem on which candidates are checked and counted, such as
@@ -48,7 +50,7 @@ pub struct Tune {
     #[arg(long, default_value = "exhaustive")]
     strategy: String,
     /// Number of points for the random and the guided strategy; by default a fifth of the space.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_parser = whole::<usize>, value_name = "N")]
     points: Option<usize>,
     /// Stop after this many seconds, with what was found. This includes the results of the declared
     /// kernel, which are computed first: give a small --sample.
@@ -85,11 +87,11 @@ pub struct Tune {
     #[arg(long, value_name = "LOG", conflicts_with_all = ["kernel", "log", "html", "best", "record", "compile_only", "measure", "budget"])]
     replay: Option<PathBuf>,
     /// Number of launches per median; three for points that take over twice the best time so far.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "N", default_value_t = 20)]
     launches: usize,
     /// Leave out points whose bodies have more statements than this after unrolling: the compiler
     /// would take long.
-    #[arg(long, value_name = "N", default_value_t = 6000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "N", default_value_t = 6000)]
     most_statements: usize,
     /// The device: `gpu`, `emulator`, or `best`, which is a GPU if there is one.
     #[arg(long, default_value = "best")]
@@ -159,15 +161,40 @@ impl Tune {
         }
     }
 
-    /// Refuses output files that cannot be written, before the search.
-    fn check_files(&self) -> Result<(), Failure> {
-        [&self.html, &self.best].into_iter().flatten().try_for_each(|path| input::writable(path))?;
+    /// The pipeline of the file, if there is one, with the values of -p.
+    fn own_pipeline(&self) -> Result<Pipeline, Failure> {
+        let open = self.pipeline.as_deref().map_or_else(|| Ok(Pipeline::new()), input::read_pipeline)?;
+        let values = input::parameters(&self.parameters)?;
+        Ok(open.bind(values.iter().map(|(name, value)| (name.as_str(), *value)))?)
+    }
+
+    /// Refuses files that cannot be read or written as they are meant, before the search.
+    fn check_files(&self, kernel: &str) -> Result<(), Failure> {
+        let own = [("the pipeline", &self.pipeline), ("the space", &self.space)];
+        let own = own.into_iter().filter_map(|(what, file)| Some((what, file.as_deref()?)));
+        let read: Vec<_> = [("the kernel", kernel)].into_iter().chain(own).collect();
+        files::standard_input_once(read.iter().map(|(_, file)| *file))?;
+        let given = self.arguments.inputs.iter().chain(&self.sample_input);
+        let arrays = given.map(|given| Ok(("an input", input::pair(given)?.1)));
+        let arrays = arrays.collect::<Result<Vec<_>, Failure>>()?;
+        let options = [
+            ("--log", &self.log),
+            ("--html", &self.html),
+            ("--best", &self.best),
+            ("--record", &self.record),
+        ];
+        let written = options.into_iter().filter_map(|(option, file)| {
+            let file = file.as_deref()?;
+            Some((format!("{option} {}", file.display()), file))
+        });
+        files::distinct(&written.collect::<Vec<_>>(), read.into_iter().chain(arrays))?;
+        [&self.html, &self.best].into_iter().flatten().try_for_each(|path| files::writable(path))?;
         if let Some(path) = &self.record {
             // Records are added to the existing ones, in a new file next to it.
             let _ = TunedRecords::load_or_new(path)?;
             let mut beside = path.as_os_str().to_owned();
             beside.push(".new");
-            input::writable(Path::new(&beside)).map_err(|_| {
+            files::writable(Path::new(&beside)).map_err(|_| {
                 Diagnostic::new("tuning-record", format!("{} cannot be written", path.display()))
                     .help("use a file in an existing, writable folder")
             })?;
@@ -185,11 +212,14 @@ impl Tune {
         let missing = || {
             Failure::from(
                 Diagnostic::new("option", "a search needs a kernel, a pipeline and a space")
-                    .help("give the three files, in this order; or the kernel and `--auto`"),
+                    .help("give the three files, in this order; or the kernel and `--auto`, which finds a pipeline and its space"),
             )
         };
         let Some(kernel) = &self.kernel else { return Err(missing()) };
-        self.check_files()?;
+        if !self.auto && (self.pipeline.is_none() || self.space.is_none()) {
+            return Err(missing());
+        }
+        self.check_files(kernel)?;
         let kernel = input::kernel(kernel)?;
         // A large space takes its time, too.
         let bar = ProgressBar::new(0);
@@ -200,13 +230,16 @@ impl Tune {
         let state = interrupt::tell(&bar, self.log.as_deref());
         bar.set_message("space");
         let (pipeline, space) = match (&self.pipeline, &self.space) {
-            (pipeline, _) if self.auto => automatic(&kernel, pipeline.as_deref())?,
-            (Some(pipeline), Some(space)) => {
-                (input::read_pipeline(pipeline)?, Space::parse(&input::read_space(space)?)?)
-            }
+            _ if self.auto => automatic(&kernel, self.own_pipeline()?)?,
+            (_, Some(space)) => (self.own_pipeline()?, input::space(space)?),
             _ => return Err(missing()),
         };
-        space.check(&pipeline)?;
+        space.check(&pipeline).map_err(|mut refusal| {
+            let text = self.space.as_ref().and_then(|file| Some((file, files::text(file)?)));
+            let place = text.and_then(|(file, text)| line_about(&refusal, &files::origin(file), &text));
+            refusal.place = place;
+            refusal
+        })?;
         let points = space.points()?.len();
         let strategy = self.strategy(points)?;
         let device = input::device(&self.device)?;
@@ -291,11 +324,11 @@ impl Tune {
             if !printed.is_empty() {
                 texts.push(("CUDA C of the best point", &printed));
             }
-            input::write(path, &tuning.page(&format!("Made on {}", report::now()), &texts))?;
+            files::write(path, &tuning.page(&format!("Made on {}", report::now()), &texts))?;
         }
         if let (Some(path), Some(best)) = (&self.best, tuning.best_point()) {
             let bound = pipeline.bind(best.values().map(|(n, v)| (n.as_str(), v)))?;
-            input::write(path, &format!("# Tuned on {}: {best}\n{bound}", tuning.key.device))?;
+            files::write(path, &format!("# Tuned on {}: {best}\n{bound}", tuning.key.device))?;
         }
         if let (Some(path), Some(record)) = (&self.record, tuning.record()) {
             TunedRecords::load_or_new(path)?.with(record).save(path)?;
@@ -306,8 +339,7 @@ impl Tune {
 }
 
 /// The pipeline that is found for a kernel after a user's steps, and the space of its sizes.
-fn automatic(kernel: &LoopKernel, pipeline: Option<&str>) -> Result<(Pipeline, Space), Failure> {
-    let own = pipeline.map_or_else(|| Ok(Pipeline::new()), input::read_pipeline)?;
+fn automatic(kernel: &LoopKernel, own: Pipeline) -> Result<(Pipeline, Space), Failure> {
     let automatic = input::Automatic::of(kernel, own, &Launch::default())?;
     let open = automatic.open();
     let reasons = automatic.found.decisions.iter().flat_map(|d| d.lines());
