@@ -76,8 +76,9 @@ fn names_are_legal_in_the_targets_language() {
     let kernel = transformed(SUM, "tag_inames(s: block.x)");
     assert_eq!(
         refusal(lowered(&kernel, target)),
-        "error[reserved-name]: `total` means something else in a language\n |\n = help: give it \
-         another name, as `total_1`"
+        "error[reserved-name]: `total` means something else in a language\n --> <kernel>:1:8\n  |\n1 | \
+         kernel total(x: f32[n, 128], y: f32[n], n: i32)\n  |        ^^^^^\n  |\n  = help: give it another \
+         name, as `total_1`"
     );
 }
 

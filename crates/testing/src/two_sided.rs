@@ -136,7 +136,7 @@ fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
 /// pass on, misaligned vectors, synchronisation that has no place, boxes of an atom that later
 /// steps cut or spread, factors of its product that are scalars since. Anything else, including
 /// failures of the final check, is an error of the library, not the kernel.
-pub(crate) const LATE: [&str; 28] = [
+pub(crate) const LATE: [&str; 29] = [
     "async-copy",
     "atom-guard",
     "atom-lanes",
@@ -152,6 +152,7 @@ pub(crate) const LATE: [&str; 28] = [
     "foreign-value",
     "grid-reduction",
     "lane-length",
+    "launch-in-reduction",
     "look-back",
     "no-bound",
     "no-least-value",

@@ -111,14 +111,18 @@ mod tests {
         assert!(work.estimated().is_empty());
     }
 
-    /// What has no formula is said, and grows with its ranges.
+    /// What has no formula is said; where data decide, ranges say nothing either.
     #[test]
-    fn without_a_formula_ranges_are_taken() {
+    fn what_has_no_formula_is_said() {
         let kernel = kernel(
-            "kernel k(x: f32[n, n], n: i32)\nassume 0 <= n\n\
-             domain { [i, j] : 0 <= i < n and i*i <= j < n }\nx[i, j] = 1.0\n",
+            "kernel k(x: f32[m], off: i32[n + 1], y: f32[n], n: i32, m: i32)\nassume 0 <= n and 0 <= m\n\
+             fact monotone(off)\nfact 0 <= off <= m\n\
+             domain { [s] : 0 <= s < n }\ndomain { [i] : lo <= i < hi }\n\
+             temp lo: i32 private\ntemp hi: i32 private\n\
+             lo = off[s]\nhi = off[s + 1]\ny[s] = sum(i, x[i])\n",
         );
         let work = Work::of(&kernel, &|_| false);
-        assert_eq!(work.estimated().len(), 1);
+        let sizes = BTreeMap::from([(Name::new("n"), 3), (Name::new("m"), 10)]);
+        assert_eq!((work.estimated().len(), work.at(&sizes)), (1, None));
     }
 }

@@ -11,6 +11,7 @@ mod product;
 mod rows;
 mod scan;
 mod segments;
+mod shift;
 mod short;
 mod total;
 mod transpose;
@@ -29,6 +30,7 @@ pub(crate) fn has_tiles(nest: &Nest<'_>) -> bool {
 /// nests.
 pub const RULES: &[&dyn Rule] = &[
     &apart::Apart,
+    &shift::Shift,
     &segments::Segments,
     &updates::Updates,
     &scan::Scan,

@@ -54,7 +54,14 @@ impl Flows<'_, '_> {
         Ok(runs)
     }
 
-    fn conditions_hold(&mut self, array: &Name, reader: usize, writer: usize, seen: &Map) -> Checked<bool> {
+    /// As [`Flows::runs_with`], of any executions of the writer, which are not noted.
+    pub(super) fn conditions_hold(
+        &mut self,
+        array: &Name,
+        reader: usize,
+        writer: usize,
+        seen: &Map,
+    ) -> Checked<bool> {
         let model = self.model;
         let (before, behind) = (&model.parts[writer], &model.parts[reader]);
         let Some(predicate) = &model.instruction(before).predicate else { return Ok(true) };

@@ -10,9 +10,10 @@
 //!
 //! A write under a condition on data may or may not take place. Where the read is not under the
 //! same condition, it sees one of a chain ([`Seen::Chain`]): the last write, if it takes place,
-//! otherwise the one before it, and so on up to one that is under no condition. If a read has the
-//! same chain in two forms of a kernel, it sees the same value in both: each condition is made of
-//! reads, of which the same is shown, and of two executions in a chain the same one is the later.
+//! otherwise the one before it, and so on up to one that is under no condition, or under the read's.
+//! If a read has the same chain in two forms of a kernel, it sees the same value in both: each
+//! condition is made of reads, of which the same is shown, and of two executions in a chain the
+//! same one is the later.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -279,17 +280,20 @@ impl<'a, 'k> Flows<'a, 'k> {
 
     /// What a read sees, with copies followed to their sources.
     pub fn view(&mut self, array: &Name, read: Option<(usize, usize)>, hops: usize) -> Checked<View> {
-        self.view_by(array, read, hops, CHOICES)
+        self.view_by(array, read, hops, CHOICES, None)
     }
 
     /// What a read sees, or a write would see if it read its element before it writes it; with at
-    /// most so many writes under conditions on data, one after the other.
+    /// most so many writes under conditions on data, one after the other. Of such a write: the read
+    /// that is asked about, and its executions as a function of those of that read. The conditions
+    /// of the read hold, those of the write do not.
     fn view_by(
         &mut self,
         array: &Name,
         read: Option<(usize, usize)>,
         hops: usize,
         choices: usize,
+        asked: Option<((usize, usize), Map)>,
     ) -> Checked<View> {
         if self.model.is_updated(array) {
             return self.in_the_end(array, read);
@@ -298,18 +302,19 @@ impl<'a, 'k> Flows<'a, 'k> {
             return why(format!("`{array}` is copied too often to follow"));
         }
         let (sources, writes) = self.sources(array, read)?;
-        // Where a write is asked about, its conditions do not hold.
-        let read_under = read.filter(|(p, k)| self.model.parts[*p].events[*k].touch == Touch::Read);
+        let is_read = |(p, k): &(usize, usize)| self.model.parts[*p].events[*k].touch == Touch::Read;
+        let under = read.filter(is_read);
         let mut view = View::new();
         for (map, (w, k)) in sources.writes.iter().zip(writes) {
             if map.is_empty()? {
                 continue;
             }
             let part = &self.model.parts[w];
-            let runs = match (part.may, read_under) {
-                (false, _) => true,
-                (true, Some(read)) => self.runs_with(array, read, w, map)?,
-                (true, None) => false,
+            let runs = match (part.may, under, &asked) {
+                (false, ..) => true,
+                (true, Some(read), _) => self.runs_with(array, read, w, map)?,
+                (true, None, Some((read, to))) => self.conditions_hold(array, read.0, w, &to.then(map)?)?,
+                (true, None, None) => false,
             };
             let role = self.model.role(part);
             if let (false, PartRole::Does(id, _), 1..) = (runs, &role, choices) {
@@ -317,7 +322,12 @@ impl<'a, 'k> Flows<'a, 'k> {
                 let declared = self.declared_point(part, id)?;
                 let definition = Seen::Definition(id.clone(), target).maybe();
                 unite(&mut view, definition, map.then(&declared)?)?;
-                for (seen, before) in self.view_by(array, Some((w, k)), hops, choices - 1)? {
+                let asked = match (under, &asked) {
+                    (Some(read), _) => Some((read, map.clone())),
+                    (None, Some((read, to))) => Some((*read, to.then(map)?)),
+                    (None, None) => None,
+                };
+                for (seen, before) in self.view_by(array, Some((w, k)), hops, choices - 1, asked)? {
                     unite(&mut view, seen.if_not(), map.then(&before)?)?;
                 }
                 continue;
