@@ -10,10 +10,10 @@
 //!
 //! A write under a condition on data may or may not take place. Where the read is not under the
 //! same condition, it sees one of a chain ([`Seen::Chain`]): the last write, if it takes place,
-//! otherwise the one before it, and so on up to one that is under no condition, or under the read's.
-//! If a read has the same chain in two forms of a kernel, it sees the same value in both: each
-//! condition is made of reads, of which the same is shown, and of two executions in a chain the
-//! same one is the later.
+//! otherwise the one before it, and so on up to one that is under no condition, or under that of
+//! the read. If a read has the same chain in two forms of a kernel, it sees the same value in both:
+//! each condition is made of reads, of which the same is shown, and of two executions in a chain
+//! the same one is the later.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
