@@ -153,18 +153,20 @@ pub fn executions(kernel: &KernelData) -> Result<Vec<PartCount>, Diagnostic> {
     for instruction in &kernel.instructions {
         for part in kernel.parts(instruction) {
             let copies = domains.copies(instruction, part.part);
-            let what = format!("`{part}`");
             let total = match domains.of(instruction, part.part) {
-                Ok(domain) => {
-                    let formula = domains.count(&domain, &domain.guard);
-                    Total::of(formula, domain.guard.at_most, &what)
-                }
-                Err(refusal) => Total::of(Err(refusal), false, &what),
+                Ok(domain) => total(&mut domains, &domain, &domain.guard, &part),
+                Err(refusal) => Total::of(Err(refusal), false, &format!("`{part}`")),
             };
             parts.push(PartCount { part, copies, total });
         }
     }
     Ok(parts)
+}
+
+/// How often a part does something that stands under these conditions.
+fn total(domains: &mut Domains<'_, '_>, domain: &Domain, guard: &Guard, part: &PartRef) -> Total {
+    let formula = domains.count(domain, guard);
+    Total::of(formula, guard.at_most, &format!("`{part}`"))
 }
 
 impl Walk<'_, '_> {
@@ -211,8 +213,7 @@ impl Walk<'_, '_> {
     }
 
     fn total(&mut self, domain: &Domain, guard: &Guard, part: &PartRef) -> Total {
-        let formula = self.domains.count(domain, guard);
-        Total::of(formula, guard.at_most, &format!("`{part}`"))
+        total(&mut self.domains, domain, guard, part)
     }
 
     fn add_operations(&mut self, domain: &Domain, part: &PartRef, found: Vec<(Operation, DType, Guard)>) {

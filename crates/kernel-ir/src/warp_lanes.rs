@@ -32,12 +32,12 @@ impl WarpLanes {
     /// ```
     pub fn new(block: PerDim<u32>, warp_size: u32) -> Option<WarpLanes> {
         let mut axes = Vec::new();
-        let mut lanes = 1;
+        let mut lanes = 1u32;
         for (axis, length) in HardwareAxis::OF_BLOCK.iter().zip(block.values()) {
             if lanes == warp_size {
                 break;
             }
-            lanes *= length;
+            lanes = lanes.saturating_mul(*length);
             if lanes > warp_size {
                 return None;
             }
@@ -106,34 +106,31 @@ impl WarpLanes {
 mod tests {
     use super::*;
 
-    /// Each digit of each lane, by arithmetic on the lane's number.
-    #[test]
-    fn digits_are_those_of_the_number_of_a_lane() -> Result<()> {
-        for (x, y, z) in [(32, 1, 1), (4, 8, 1), (8, 4, 3), (2, 4, 4), (16, 2, 2), (1, 32, 2), (1, 4, 8)] {
-            let lanes = WarpLanes::new(PerDim { x, y, z }, 32).unwrap();
-            for (below, extent) in [(1, 4), (4, 8), (1, 8), (8, 2), (8, 4), (16, 2), (2, 8), (1, 32), (1, 2)]
-            {
-                let digit = lanes.digit(below, extent)?;
-                for lane in 0..32 {
-                    let found = digit.eval(&|name| lanes.coordinate(name, lane));
-                    assert_eq!(found, Some(lane / below % extent), "{x} {y} {z}: {below} {extent} {lane}");
-                }
+    /// Each of these digits, for each lane, by arithmetic on the lane's number.
+    fn assert_digits(block: PerDim<u32>, warp: u32, digits: &[(i64, i64)]) -> Result<()> {
+        let lanes = WarpLanes::new(block, warp).unwrap();
+        for (below, extent) in digits {
+            let digit = lanes.digit(*below, *extent)?;
+            for lane in 0..i64::from(warp) {
+                let found = digit.eval(&|name| lanes.coordinate(name, lane));
+                assert_eq!(found, Some(lane / below % extent), "{block:?}: {below} {extent} {lane}");
             }
         }
         Ok(())
     }
 
     #[test]
-    fn lengths_that_do_not_divide_each_other() -> Result<()> {
-        let lanes = WarpLanes::new(PerDim { x: 3, y: 4, z: 1 }, 12).unwrap();
-        for (below, extent) in [(1, 2), (2, 3), (6, 2), (4, 3), (1, 4)] {
-            let digit = lanes.digit(below, extent)?;
-            for lane in 0..12 {
-                let found = digit.eval(&|name| lanes.coordinate(name, lane));
-                assert_eq!(found, Some(lane / below % extent), "{below} {extent} {lane}");
-            }
+    fn digits_are_those_of_the_number_of_a_lane() -> Result<()> {
+        let digits = [(1, 4), (4, 8), (1, 8), (8, 2), (8, 4), (16, 2), (2, 8), (1, 32), (1, 2)];
+        for (x, y, z) in [(32, 1, 1), (4, 8, 1), (8, 4, 3), (2, 4, 4), (16, 2, 2), (1, 32, 2), (1, 4, 8)] {
+            assert_digits(PerDim { x, y, z }, 32, &digits)?;
         }
         Ok(())
+    }
+
+    #[test]
+    fn lengths_that_do_not_divide_each_other() -> Result<()> {
+        assert_digits(PerDim { x: 3, y: 4, z: 1 }, 12, &[(1, 2), (2, 3), (6, 2), (4, 3), (1, 4)])
     }
 
     #[test]
@@ -141,6 +138,8 @@ mod tests {
         let new = |x, y, z| WarpLanes::new(PerDim { x, y, z }, 32);
         assert!(new(64, 1, 1).is_none() && new(5, 8, 1).is_none() && new(4, 4, 1).is_none());
         assert!(new(8, 8, 1).is_none() && new(16, 1, 1).is_none());
+        // A block that no device has, as a text may say.
+        assert!(new(4, u32::MAX, 2).is_none() && new(0, 8, 4).is_none());
         let lanes = new(4, 8, 4).unwrap();
         assert!(HardwareAxis::OF_BLOCK.iter().take(2).all(|axis| lanes.contains(*axis)));
         assert!(!lanes.contains(HardwareAxis::OF_BLOCK[2]) && !lanes.contains(HardwareAxis::OF_GRID[0]));

@@ -23,25 +23,29 @@ use crate::{
     wrapper::{HIP_SHIM, SHIM, SHIM_NAME, TENSOR_SHIM, translation_unit},
 };
 
-/// Options of every compilation. No strict aliasing, as with NVRTC; contraction would make results
-/// differ from the emulator's. Signed overflow stops the program: arithmetic on data has to be
-/// printed so that it wraps, and indices do not overflow.
-const OPTIONS: &[&str] = &[
+/// Options of every compilation for the host. No strict aliasing, as with NVRTC; contraction would
+/// make results differ from the emulator's.
+pub(crate) const FOR_HOST: &[&str] = &[
     "-std=c++17",
     "-O1",
     "-fPIC",
     "-shared",
     "-fno-strict-aliasing",
+    "-ffp-contract=off",
+    // Without it, GCC 12 takes the negative of an integer that was converted for its difference
+    // from zero, which differs in the sign of zero.
+    "-frounding-math",
+];
+
+/// Options for printed texts. Signed overflow stops the program: arithmetic on data has to be
+/// printed so that it wraps, and indices do not overflow.
+const OPTIONS: &[&str] = &[
     "-fsanitize=undefined,float-cast-overflow",
     "-fsanitize-undefined-trap-on-error",
     // The absolute value of the least integer is that integer, as on a GPU; inlined, it would count
     // as an overflow.
     "-fno-builtin-abs",
     "-fno-builtin-llabs",
-    "-ffp-contract=off",
-    // Without it, GCC 12 takes the negative of an integer that was converted for its difference
-    // from zero, which differs in the sign of zero.
-    "-frounding-math",
     "-Wall",
     "-Wextra",
     // A kernel may compare with values that a type does not hold.
@@ -88,7 +92,7 @@ impl Checker {
             compiler,
             version: String::from_utf8_lossy(&output.stdout).into_owned(),
             folder,
-            options: OPTIONS.iter().map(|o| o.to_string()).collect(),
+            options: FOR_HOST.iter().chain(OPTIONS).map(|o| o.to_string()).collect(),
         };
         // Headers included by printed text; the shim has their contents.
         let headers = checker.headers();

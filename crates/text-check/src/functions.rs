@@ -14,23 +14,17 @@ use libloading::Library;
 use loopwright_kernel_ir::{DType, DeviceFunction, Diagnostic, Name, Number};
 use loopwright_program::Target;
 
-use crate::{compile::Checker, wrapper::SHIM_NAME};
+use crate::{
+    compile::{Checker, FOR_HOST},
+    wrapper::SHIM_NAME,
+};
 
 /// A device function that the host can call, with numbers of the types of its parameters.
 pub type HostFunction = Arc<dyn Fn(&[Number]) -> Number + Send + Sync>;
 
-/// Options of the compilation: no warnings, which are for the text's author to see on a GPU.
-const OPTIONS: &[&str] = &[
-    "-std=c++17",
-    "-O1",
-    "-fPIC",
-    "-shared",
-    "-fno-strict-aliasing",
-    "-fwrapv",
-    "-ffp-contract=off",
-    "-frounding-math",
-    "-w",
-];
+/// Options besides [`FOR_HOST`]: integers wrap, and there are no warnings, which are for the text's
+/// author to see on a GPU.
+const OPTIONS: &[&str] = &["-fwrapv", "-w"];
 
 /// How words begin that mean more than a function of numbers has: its thread, other threads, or
 /// memory.
@@ -84,7 +78,7 @@ pub fn device_functions(functions: &[DeviceFunction]) -> Result<BTreeMap<Name, H
     std::fs::write(&text, &unit)
         .map_err(|e| Diagnostic::new("device-function", format!("`{}`: {e}", text.display())))?;
     let output = Command::new(checker.compiler())
-        .args(OPTIONS)
+        .args(FOR_HOST.iter().chain(OPTIONS))
         .arg("-I")
         .arg(checker.headers())
         .arg(&text)

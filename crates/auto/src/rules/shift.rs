@@ -41,7 +41,13 @@ impl Rule for Shift {
     }
 
     fn propose(&self, nest: &Nest<'_>, _: &Target) -> Vec<Proposal> {
-        let begin = |iname: &Name| Some((iname.clone(), first_iteration(nest, iname)?));
+        let is_around = |n: &Name| nest.instructions.iter().all(|i| i.within.contains(n));
+        let hosts = nest.kernel.tags.iter().filter(|(n, tag)| **tag == Tag::Host && is_around(n));
+        let hosts: Vec<&Name> = hosts.map(|(n, _)| n).collect();
+        if hosts.is_empty() {
+            return Vec::new();
+        }
+        let begin = |iname: &Name| Some((iname.clone(), first_iteration(nest, iname, &hosts)?));
         let moving: Vec<(Name, Aff)> = nest.band.iter().filter_map(begin).collect();
         if moving.is_empty() {
             return Vec::new();
@@ -60,12 +66,11 @@ impl Rule for Shift {
     }
 }
 
-/// The first iteration of a loop, if it is a function of loops of the host around it and of
-/// parameters, and grows with the first. (A loop that has been shifted has bounds that fall.)
-fn first_iteration(nest: &Nest<'_>, iname: &Name) -> Option<Aff> {
+/// The first iteration of a loop, if it is a function of these loops of the host and of parameters,
+/// and grows with the first. (A loop that has been shifted has bounds that fall.)
+fn first_iteration(nest: &Nest<'_>, iname: &Name, hosts: &[&Name]) -> Option<Aff> {
     let kernel = nest.kernel;
-    let is_host =
-        |n: &Name| kernel.tag(n) == Tag::Host && nest.instructions.iter().all(|i| i.within.contains(n));
+    let is_host = |n: &Name| hosts.contains(&n);
     let is_known = |n: &Name| is_host(n) || kernel.args.iter().any(|arg| arg.name() == n);
     let lookup = Lookup::new(kernel);
     let instruction = nest.instructions.iter().find(|i| i.within.contains(iname))?;

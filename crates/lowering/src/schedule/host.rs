@@ -153,11 +153,14 @@ impl Host<'_, '_> {
         nodes: &mut Vec<HostNode>,
     ) -> Result<(), Diagnostic> {
         let kernel = self.analysis.kernel;
+        if segment.is_empty() || !kernel.instructions.iter().any(|i| i.begins_launch) {
+            return Ok(());
+        }
         let begins = tree.leaves().into_iter().find(|leaf| {
             let first = kernel.tree.iter().flat_map(Tree::leaves).find(|l| l.instruction == leaf.instruction);
             first == Some(leaf) && kernel.instruction(&leaf.instruction).is_some_and(|i| i.begins_launch)
         });
-        let Some(begins) = begins.filter(|_| !segment.is_empty()) else { return Ok(()) };
+        let Some(begins) = begins else { return Ok(()) };
         let ended = std::mem::take(segment);
         // A reduction's parts share an accumulator of a thread.
         let ends: BTreeSet<&Name> = ended.iter().flat_map(Tree::leaves).map(|l| &l.instruction).collect();

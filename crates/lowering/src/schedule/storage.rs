@@ -2,9 +2,9 @@
 //!
 //! A private scalar is a variable, unless lanes own cells of it: then it is a private array with an
 //! element for each of their values. A private array gets these axes before its own. Lanes outside
-//! of which something touches an array own nothing of it. A
-//! shared temporary is an array of the block, of length 1 if it is a scalar. An accumulator has a
-//! copy for each lane that is around it or reduced over.
+//! of which something touches an array own nothing of it. A shared temporary is an array of the
+//! block, of length 1 if it is a scalar. An accumulator has a copy for each lane that is around it
+//! or reduced over.
 
 use loopwright_kernel_ir::{AddressSpace, Array, Diagnostic, Name, Part, PartRef, ReductionOp};
 

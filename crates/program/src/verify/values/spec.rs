@@ -9,8 +9,8 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel, Name, Part, PartRef,
-    Precision, ReductionOp, ReductionTypes, TypeTable, Typed, TypedKind, UnaryOp, UpdateOp,
+    AddressSpace, Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel, Name,
+    Part, PartRef, Precision, ReductionOp, ReductionTypes, TypeTable, Typed, TypedKind, UnaryOp, UpdateOp,
 };
 use loopwright_legality::{conditional_reads, owning_lanes};
 use loopwright_poly::Table;
@@ -87,7 +87,9 @@ impl<'k> Spec<'k> {
                 let mut lanes = lookup.part_inames(part);
                 lanes.retain(|name| kernel.tag(name).is_jam());
                 let mut touch = |array: Name, writes| {
-                    touching.entry(array).or_default().push((lanes.clone(), writes));
+                    if lookup.array(&array).is_some_and(|a| a.space == AddressSpace::Private) {
+                        touching.entry(array).or_default().push((lanes.clone(), writes));
+                    }
                 };
                 conditional_reads(&lookup, i, part)
                     .into_iter()
