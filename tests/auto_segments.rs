@@ -1,6 +1,6 @@
 //! What `segmented_reduce` takes untuned, which is what the rules of `auto` find: for 2^28 elements
 //! of f32, at 26 equal lengths and for 15 kinds of unequal ones, the pipelines that were measured
-//! to be the fastest of their forms (`benches/RESULTS.md`); for short rows beside sweeps.
+//! to be the fastest of their forms (`benches/RESULTS-archive.md`); for short rows beside sweeps.
 
 use std::{collections::HashMap, fmt::Write as _};
 
