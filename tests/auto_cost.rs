@@ -15,6 +15,13 @@ use loopwright::{
 };
 use loopwright_kernel_ir::{Arg, Fact};
 
+/// Kernels whose estimate is more than three times that of the pipeline by hand, with the reason.
+/// What is beyond that without a reason fails.
+const BEYOND: &[(&str, &str)] = &[(
+    "classify",
+    "its scores are private to a row, so that no rule sees a product; by hand they stay in fragments",
+)];
+
 /// Sizes by name.
 type Sizes = &'static [(&'static str, i64)];
 
@@ -140,7 +147,11 @@ fn static_cost_beside_pipelines_by_hand() {
         let of = |kernel: &LoopKernel| cost(kernel, small, large);
         let mut best: [Option<(Cost, &str)>; 2] = [None, None];
         for form in &forms {
-            let Ok(cost) = form.steps.apply(declared).and_then(|k| of(&k)) else { continue };
+            // A form for other lengths is refused at these.
+            let cost = match form.steps.apply(declared).and_then(|k| of(&k)) {
+                Err(d) if d.code == "assumption" => continue,
+                cost => cost.unwrap_or_else(|d| panic!("{name}, {}: {d}", form.pipeline)),
+            };
             let entry = &mut best[usize::from(!is_for_all(&form.steps))];
             if entry.as_ref().is_none_or(|(c, _)| cost.estimate_ms < c.estimate_ms) {
                 *entry = Some((cost, &form.pipeline));
@@ -158,7 +169,7 @@ fn static_cost_beside_pipelines_by_hand() {
         let (hand, ratio) = match plain {
             Some((cost, pipeline)) => {
                 let ratio = own.estimate_ms / cost.estimate_ms;
-                ratios.push(ratio);
+                ratios.push((*name, ratio));
                 let by = cost.bottleneck;
                 (format!("{:.3} | {by} | {pipeline}", cost.estimate_ms), format!("{ratio:.2}"))
             }
@@ -167,12 +178,19 @@ fn static_cost_beside_pipelines_by_hand() {
         let (ms, by) = (own.estimate_ms, own.bottleneck);
         println!("| {name} | {ms:.3} | {by} | {hand} | {ratio} | {assuming} |");
     }
-    let mean = (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp();
-    let within = ratios.iter().filter(|r| **r <= 1.3).count();
+    let mean = (ratios.iter().map(|(_, r)| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp();
+    let within = ratios.iter().filter(|(_, r)| *r <= 1.3).count();
     println!(
         "geometric mean {mean:.2}; {within} of {} within 1.3; nests without a rule: {missing:?}",
         ratios.len()
     );
+    let explained = |name: &str| BEYOND.iter().any(|(known, _)| *known == name);
+    let beyond: Vec<_> = ratios.iter().filter(|(name, r)| *r > 3.0 && !explained(name)).collect();
+    assert_eq!(beyond, Vec::<&(&str, f64)>::new(), "beyond 3, and without a reason");
+    if only.is_none() {
+        assert!(mean <= 1.15, "the geometric mean of all ratios is {mean}");
+        assert!(4 * within >= 3 * ratios.len(), "{within} of {} are within 1.3", ratios.len());
+    }
 }
 
 /// The names of kernels for which a search finds something dearer than the rules at the large

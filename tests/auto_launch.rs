@@ -160,6 +160,16 @@ fn rows_of_all_lengths_are_summed_as_declared() {
     }
 }
 
+/// Partial results have room for the rows that there are, not for all blocks of a grid: 8 GB, here.
+#[test]
+fn few_rows_have_few_partial_results() {
+    let kernel = parsed(SUMS);
+    let found = auto(&kernel, &Target::default());
+    assert!(found.to_string().contains("s_far"), "{found}");
+    check_sums(&found, 1, 1 << 22);
+    check_sums(&found, 33, 5000);
+}
+
 /// What is assumed of a launch is what vectors need, and nothing where there are none.
 #[test]
 fn launches_of_whole_vectors_assume_so() {

@@ -23,14 +23,20 @@ EXAMPLES = Path("examples")
 
 # A kernel, the sizes to time it at, and small ones at which every form can be checked.
 CASES = [
+    ("attention", {"h": 32, "n": 2048, "m": 2048, "d": 64}, {"h": 2, "n": 96, "m": 64, "d": 64}),
     ("axpy", {"n": 1 << 27}, {"n": 5000}),
+    ("classify", {"m": 1 << 20, "l": 512}, {"m": 128, "l": 64}),
     ("column_sum", {"m": 8192, "n": 16384}, {"m": 70, "n": 300}),
+    ("histogram", {"n": 1 << 28, "bins": 4096}, {"n": 5000, "bins": 4096}),
+    ("histogram_blocks", {"n": 1 << 28}, {"n": 50000}),
     ("layer_norm", {"m": 32768, "n": 4096}, {"m": 3, "n": 4096}),
     ("log_sum_exp", {"m": 32768, "n": 4096}, {"m": 3, "n": 4096}),
     ("matmul_bf16", {"m": 4096, "n": 4096, "l": 4096}, {"m": 128, "n": 128, "l": 64}),
     ("matmul", {"m": 4096, "n": 4096, "l": 4096}, {"m": 128, "n": 128, "l": 64}),
     ("prefix_sum", {"nseg": 65536, "len": 2048}, {"nseg": 3, "len": 2048}),
+    ("ragged_sum", {"nseg": 1 << 20, "n": 1 << 28}, {"nseg": 40, "n": 3000}),
     ("segmented_sum", {"nseg": 32768, "len": 4096}, {"nseg": 3, "len": 4096}),
+    ("simpson", {"m": 8192, "n": 8192}, {"m": 70, "n": 70}),
     ("softmax", {"m": 32768, "n": 4096}, {"m": 3, "n": 4096}),
     ("stencil", {"m": 16386, "n": 16386}, {"m": 66, "n": 130}),
     ("transpose", {"m": 16384, "n": 8192}, {"m": 96, "n": 64}),

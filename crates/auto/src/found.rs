@@ -139,6 +139,18 @@ pub fn auto_for(kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found 
 }
 
 fn found_for(kernel: &LoopKernel, target: &Target, launch: &Launch, witnesses: bool) -> Found {
+    let (assumed, rest) = assumed_for(kernel, target, launch, witnesses);
+    assumed.then(rest)
+}
+
+/// What holds in the launch that is meant and steps make use of, as steps that assume it, and what
+/// the rules find for the kernel after them.
+pub(crate) fn assumed_for(
+    kernel: &LoopKernel,
+    target: &Target,
+    launch: &Launch,
+    witnesses: bool,
+) -> (Found, Found) {
     let by_rules = |kernel: &LoopKernel| {
         let judge = Rc::new(Judge::new(target, witnesses).meant_for(launch));
         auto_with(kernel, &judge, &[]).unwrap_or_else(|| Found::nothing(kernel))
@@ -160,12 +172,15 @@ fn found_for(kernel: &LoopKernel, target: &Target, launch: &Launch, witnesses: b
             (open, found) = (fewer, without);
         }
     }
-    let Some((assumed, rest)) = found else { return plain };
     // Nothing is assumed that no step makes use of: the same steps may be about vectors that are
     // aligned then.
-    let makes_use =
-        open.iter().any(|a| a.changes_steps) || rest.kernel.tags.values().any(|tag| *tag == Tag::Vec);
-    if makes_use { assumed.then(rest) } else { plain }
+    let makes_use = |rest: &Found| {
+        open.iter().any(|a| a.changes_steps) || rest.kernel.tags.values().any(|tag| *tag == Tag::Vec)
+    };
+    match found {
+        Some((assumed, rest)) if makes_use(&rest) => (assumed, rest),
+        _ => (Found::nothing(kernel), plain),
+    }
 }
 
 /// As [`auto_for`], and the refusals of illegal steps show executions for which they are wrong,
@@ -293,7 +308,7 @@ impl Found {
     }
 
     /// What was found after it.
-    fn then(mut self, rest: Found) -> Found {
+    pub(crate) fn then(mut self, rest: Found) -> Found {
         self.pipeline = self.pipeline.then(&rest.pipeline);
         self.kernel = rest.kernel;
         self.decisions.extend(rest.decisions);

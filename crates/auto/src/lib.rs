@@ -74,7 +74,7 @@ pub use loopwright_lowering::Target;
 pub use nest::Nest;
 pub use rule::{Proposal, Rule};
 pub use rules::RULES;
-pub use search::{Searched, search, search_while};
+pub use search::{Searched, search, search_for, search_while};
 pub use site::{Site, Stride};
 pub use sizes::{Size, Sizes};
 pub use step::{AutoStep, CANDIDATES_A_SECOND, Cost, Costs, Effort, registry, registry_with};

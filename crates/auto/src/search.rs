@@ -14,8 +14,8 @@ use loopwright_lowering::Target;
 use loopwright_transforms::Pipeline;
 
 use crate::{
-    Found,
-    found::{auto, auto_with},
+    Found, Launch,
+    found::{assumed_for, auto_with},
     judge::Judge,
 };
 
@@ -83,17 +83,31 @@ pub fn search_while(
     goes_on: &mut dyn FnMut() -> bool,
     cost: &mut dyn FnMut(&LoopKernel) -> Option<f64>,
 ) -> Searched {
-    let judge = Rc::new(Judge::new(target, false));
-    let first = auto_with(kernel, &judge, &[]).unwrap_or_else(|| auto(kernel, target));
+    search_for(kernel, target, &Launch::default(), most, goes_on, cost)
+}
+
+/// As [`search_while`], for one launch: the search begins with what [`auto_for`](crate::auto_for)
+/// finds for it, and keeps what that assumes.
+pub fn search_for(
+    kernel: &LoopKernel,
+    target: &Target,
+    launch: &Launch,
+    most: usize,
+    goes_on: &mut dyn FnMut() -> bool,
+    cost: &mut dyn FnMut(&LoopKernel) -> Option<f64>,
+) -> Searched {
+    let (assumed, first) = assumed_for(kernel, target, launch, false);
+    let judge = Rc::new(Judge::new(target, false).meant_for(launch));
     let by_rules = cost(&first.kernel);
     let seen = vec![first.pipeline.clone()];
     let best = Searched { found: first, cost: by_rules, by_rules, candidates: 1, is_cut_short: false };
-    let mut search = Search { kernel, judge, most, goes_on, cost, seen, best };
+    let mut search = Search { kernel: &assumed.kernel, judge, most, goes_on, cost, seen, best };
     loopwright_poly::remembering(|| {
         search.decisions();
         search.sizes();
     });
-    search.best
+    let Searched { found, cost, candidates, is_cut_short, .. } = search.best;
+    Searched { found: assumed.then(found), cost, by_rules, candidates, is_cut_short }
 }
 
 struct Search<'s> {

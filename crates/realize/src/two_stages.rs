@@ -18,9 +18,9 @@
 use std::sync::Arc;
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, Axis, Constraint, DType, Diagnostic, Dim, Domain, Expr, HardwareAxis,
-    Instruction, KernelData, Lookup, LoopKernel, Name, Part, PartRef, PerDim, Reduce, ReductionOp, Role,
-    Share, StateType, StateVar, Tag, Tree, Type, TypeTable, ValueType, state_type,
+    Access, AddressSpace, Aff, Array, Axis, Constraint, DType, Definition, Diagnostic, Dim, Domain, Expr,
+    HardwareAxis, Instruction, KernelData, Lookup, LoopKernel, Name, Part, PartRef, PerDim, Reduce,
+    ReductionOp, Role, Share, StateType, StateVar, Tag, Tree, Type, TypeTable, ValueType, state_type,
 };
 use loopwright_legality::{Model, executor};
 use loopwright_poly::System;
@@ -185,6 +185,11 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
     // counted by leaves out what only data say.
     let results = declared(&model, &instruction.within)?;
     let stored = System::new(&[model.context.as_slice(), &results, &least, &blocks].concat())?;
+    let whole = split_over_blocks(kernel, within, &stored)?;
+    let ordered = |blocks: &[Name]| whole_for_parts(&whole, ordered(blocks));
+    let sums = whole.iter().map(|w| Constraint::equal(&Aff::var(&w.iname), &w.value));
+    let sums = sums.collect::<Result<Vec<_>, _>>()?;
+    let stored = System::new(&[stored.constraints(), &sums].concat())?;
     let mut axes = Vec::new();
     for iname in &ordered(&on_grid) {
         let bounds = stored.bounds(iname, &parameter)?;
@@ -348,6 +353,45 @@ fn least_length(model: &Model<'_>, length: Aff) -> Result<Aff, Diagnostic> {
         Some(least) if least < 0 => length.add_constant(least.saturating_neg())?,
         _ => length,
     })
+}
+
+/// The inames of results whose two parts both count blocks, as those of a grid that continues on
+/// another axis do. One axis of their length indexes partial results: the inner part's own length is
+/// that of a full axis of the grid, whatever the number of results.
+fn split_over_blocks<'k>(
+    kernel: &'k LoopKernel,
+    within: &[Name],
+    stored: &System,
+) -> Result<Vec<&'k Definition>, Diagnostic> {
+    let is_part = |n: &Name| within.contains(n) && kernel.tag(n).is_over_blocks();
+    let mut whole = Vec::new();
+    for d in &kernel.definitions {
+        let names = d.value.names();
+        let [a, b] = names.iter().collect::<Vec<_>>()[..] else { continue };
+        if !(is_part(a) && is_part(b)) || d.value.constant_term() != 0 {
+            continue;
+        }
+        let inner = if d.value.coefficient(a) == 1 { a } else { b };
+        let outer = if inner == a { b } else { a };
+        if let (Some(0..), Some(most)) = stored.constant_range(&Aff::var(inner))?
+            && most < d.value.coefficient(outer)
+        {
+            whole.push(d);
+        }
+    }
+    Ok(whole)
+}
+
+/// The inames, with an iname in place of its outer and inner part where they follow each other.
+fn whole_for_parts(whole: &[&Definition], mut inames: Vec<Name>) -> Vec<Name> {
+    for d in whole {
+        let outer = |n: &Name| d.value.coefficient(n) > 1;
+        let inner = |n: &Name| d.value.coefficient(n) == 1;
+        if let Some(at) = inames.windows(2).position(|pair| outer(&pair[0]) && inner(&pair[1])) {
+            inames.splice(at..at + 2, [d.iname.clone()]);
+        }
+    }
+    inames
 }
 
 /// The state of an operator under another name, with the types that it has under its own: sums and

@@ -9,7 +9,8 @@ use common::{
     Change, each_is_noticed, end, instruction, one_more, position, realized, reduction, renamed, transformed,
 };
 use loopwright_kernel_ir::{
-    Aff, BinaryOp, Constraint, DType, Definition, Diagnostic, Dim, Expr, Fact, Name, Role, Share, Tag,
+    Aff, BinaryOp, Constraint, DType, Definition, Diagnostic, Dim, Expr, Fact, KernelData, LoopKernel, Name,
+    Role, Share, Tag,
 };
 use loopwright_realize::{Realized, Wanted, realize};
 use loopwright_target::Target;
@@ -115,7 +116,7 @@ fn reductions_in_two_stages() {
             (
                 "all blocks store in one cell",
                 &|data| instruction(data, "total_partial").targets[0].index[1] = Expr::Int(0),
-                "is not an iname",
+                "no number of a result",
             ),
             (
                 "two rows store in one cell",
@@ -480,6 +481,46 @@ fn rows_that_have_to_stay() {
         Ok::<(), Diagnostic>(())
     });
     assert_eq!(realize(&scalar.unwrap(), &Target::default(), Wanted::All).unwrap().steps().len(), 0);
+}
+
+/// Rows whose number goes over two axes of the grid have one axis of the partial results.
+#[test]
+fn rows_over_two_axes_of_the_grid() {
+    let steps = format!(
+        "split_iname(s, 65535, outer=s_far, inner=s_near)\n{}",
+        BLOCKS.replace("s: block.x", "s_far: block.z, s_near: block.x")
+    );
+    let plain = SUM.replace("2.0 * sum(i, x[s, i])", "sum(i, x[s, i])");
+    let (before, after) = realized("two_stages", &plain, &steps);
+    let shape = |of: &LoopKernel| of.temporary("out_partial").expect("partial results").axes.clone();
+    let lengths: Vec<String> = shape(&after).iter().map(|axis| axis.length.to_string()).collect();
+    assert_eq!(lengths, ["m", "(n + 255) // 256"]);
+    fn both(data: &mut KernelData, by: Expr) {
+        reduction(data, "total", |r| {
+            let Expr::Subscript(read) = &mut r.args[0] else { panic!("no read") };
+            read.index[0] = by.clone();
+        });
+        instruction(data, "total_partial").targets[0].index[0] = by;
+    }
+    fn sum(factor: i64, inner: &str) -> Expr {
+        let outer = Expr::binary(BinaryOp::Mul, Expr::name("s_far"), Expr::Int(factor));
+        Expr::binary(BinaryOp::Add, outer, Expr::name(inner))
+    }
+    each_is_noticed(
+        &before,
+        &after,
+        &[
+            ("numbers that overlap", &|data| both(data, sum(65534, "s_near")), "no number of a result"),
+            ("numbers that fall", &|data| both(data, sum(-65535, "s_near")), "no number of a result"),
+            ("numbers of other things", &|data| both(data, sum(65535, "n")), "no number of a result"),
+            ("half of a number", &|data| both(data, Expr::name("s_near")), "several results"),
+            (
+                "another row is written",
+                &|data| instruction(data, "total_partial").targets[0].index[0] = one_more("s"),
+                "no number of a result",
+            ),
+        ],
+    );
 }
 
 #[test]

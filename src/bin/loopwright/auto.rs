@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use clap::Args as ClapArgs;
 use loopwright::{
-    auto::{auto, auto_with_witnesses, search_while},
+    auto::{auto_for, auto_with_witnesses, search_for},
     prelude::*,
     tuner::{Machine, estimate},
 };
@@ -71,7 +71,8 @@ impl Auto {
         let args = self.arguments.args(begun, true)?;
         let machine = Machine::h200();
         // What cannot be run for these arguments at all is not a candidate, and says why.
-        estimate(&auto(begun, &Target::default()).kernel, &args, &machine)?;
+        let launch = input::launch(begun, &self.arguments, None);
+        estimate(&auto_for(begun, &Target::default(), &launch).kernel, &args, &machine)?;
         let phase = report::Phase::begin("searching");
         let interrupted = interrupt::ends(
             "interrupted: the best so far follows when the pipeline that is counted now is done; another \
@@ -79,7 +80,7 @@ impl Auto {
         );
         let is_over = || interrupted.load(Ordering::SeqCst);
         let mut cost = |kernel: &LoopKernel| Some(estimate(kernel, &args, &machine).ok()?.estimate_ms);
-        let searched = search_while(begun, &Target::default(), most, &mut || !is_over(), &mut cost);
+        let searched = search_for(begun, &Target::default(), &launch, most, &mut || !is_over(), &mut cost);
         drop(phase);
         let ms = |cost: Option<f64>| cost.map_or("unknown".to_string(), |ms| format!("{ms:.4} ms"));
         let note = format!(

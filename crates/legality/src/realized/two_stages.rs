@@ -7,7 +7,7 @@
 //!   `U(w, b, t)`: it has the operator's state, neutral element, lift and combination, its points
 //!   are those of `I`, and its expression is that of `I`;
 //! * each `(w, b)` have a cell of its own, in arrays of the state's types that nothing else
-//!   touches;
+//!   touches: a subscript for each of their inames, or one for several of `w` that are its digits;
 //! * `J` combine, for each `w`, the states that it reads, from the operator's neutral element on by
 //!   the operator's combination, and compute of the state what `I` does;
 //! * the reads of `J` for `w` be exactly the cells of `P` for `w`, each read once;
@@ -21,8 +21,8 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Expr, Instruction, Name, Part, PartRef, ReductionOp, Role, Share, StateType,
-    Tree,
+    Access, AddressSpace, Aff, Constraint, Expr, Instruction, Name, Part, PartRef, ReductionOp, Role, Share,
+    StateType, Tree,
 };
 
 use super::{
@@ -163,17 +163,31 @@ fn cells(pair: &Pair<'_>, queries: &mut usize) -> Checked<()> {
         };
         let mut link =
             Link { old: 0, values: Default::default(), identity: false, onto: false, same: Vec::new() };
+        let mut subscripts = 0;
         for (subscript, value) in write.cell.iter().zip(&read.cell) {
-            let (Some(iname), Some(value)) = (subscript.as_ref().and_then(Aff::as_var), value) else {
-                return why(format!("a subscript of `{}` is not an iname", write.array));
+            let (Some(subscript), Some(value)) = (subscript, value) else {
+                return why(format!("a subscript of `{}` is not affine", write.array));
             };
-            // A result's own inames are the same at both places.
-            if was.within.contains(iname) && *value != Aff::var(iname) {
-                return why(format!("`{}` reads results of others from `{}`", join.id, write.array));
+            if let Some(iname) = subscript.as_var() {
+                // A result's own inames are the same at both places.
+                if was.within.contains(iname) && *value != Aff::var(iname) {
+                    return why(format!("`{}` reads results of others from `{}`", join.id, write.array));
+                }
+                link.values.insert(iname.clone(), value.clone());
+                subscripts += 1;
+                continue;
             }
-            link.values.insert(iname.clone(), value.clone());
+            let names = subscript.names();
+            if value != subscript
+                || !names.iter().all(|n| was.within.contains(n))
+                || !are_digits(pair, subscript, &stored.constraints, queries)?
+            {
+                return why(format!("a subscript of `{}` is no number of a result", write.array));
+            }
+            subscripts += names.len();
+            link.values.extend(names.into_iter().map(|n| (n.clone(), Aff::var(n))));
         }
-        if link.values.len() != stored.inames.len() || write.cell.len() != stored.inames.len() {
+        if link.values.len() != stored.inames.len() || subscripts != stored.inames.len() {
             return why(format!("several results may be stored in one cell of `{}`", write.array));
         }
         if !pair.one_to_one(stored, joined, &mut link, queries)? {
@@ -181,6 +195,28 @@ fn cells(pair: &Pair<'_>, queries: &mut usize) -> Checked<()> {
         }
     }
     Ok(())
+}
+
+/// Whether each value of a sum is that of one choice of its names only, as digits are: those with
+/// smaller factors come to less than the next factor, together.
+fn are_digits(pair: &Pair<'_>, sum: &Aff, under: &[Constraint], queries: &mut usize) -> Checked<bool> {
+    let mut digits: Vec<(i64, Name)> = sum.names().into_iter().map(|n| (sum.coefficient(&n), n)).collect();
+    digits.sort();
+    let mut smaller = Aff::constant(0);
+    for (factor, name) in digits {
+        if factor < 1 {
+            return Ok(false);
+        }
+        let [least, most] = [
+            Constraint::le(&Aff::constant(0), &smaller)?,
+            Constraint::le(&smaller, &Aff::constant(factor - 1))?,
+        ];
+        if !pair.implies(under, &[least, most], queries)? {
+            return Ok(false);
+        }
+        smaller = smaller.add(&Aff::var(name).scale(factor)?)?;
+    }
+    Ok(smaller.add_constant(sum.constant_term())? == *sum)
 }
 
 /// The tree with the leaves of `I` where those of `P` and `J` are.
