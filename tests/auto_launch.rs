@@ -1,7 +1,7 @@
 //! `auto_for`: what the sizes of a launch decide; and grids that have room for every size.
 
 use loopwright::{
-    auto::{Found, Launch, auto, auto_for},
+    auto::{Found, Launch, auto, auto_for, search_for},
     prelude::*,
     tuner::{Machine, estimate_at},
 };
@@ -168,6 +168,54 @@ fn few_rows_have_few_partial_results() {
     assert!(found.to_string().contains("s_far"), "{found}");
     check_sums(&found, 1, 1 << 22);
     check_sums(&found, 33, 5000);
+}
+
+/// A search for a launch begins with what is found for it, and keeps it if nothing is cheaper.
+#[test]
+fn searches_begin_with_what_is_found_for_the_launch() {
+    let (kernel, target) = (parsed(SUMS), Target::default());
+    for (rows, length) in [(8, 262_144), (64, 65_536), (1 << 20, 20)] {
+        let launch = Launch::of([("nseg", rows), ("len", length)]);
+        let expected = auto_for(&kernel, &target, &launch);
+        let mut cost = |kernel: &LoopKernel| Some(if *kernel == expected.kernel { 1.0 } else { 2.0 });
+        let searched = search_for(&kernel, &target, &launch, 6, &mut || true, &mut cost);
+        assert_eq!((&searched.found.pipeline, searched.by_rules), (&expected.pipeline, Some(1.0)));
+        assert!(searched.candidates > 1, "{rows} rows of {length}");
+    }
+}
+
+/// What would change nothing is not said to make anything better; what would, is.
+#[test]
+fn wishes_that_come_to_nothing_are_left_out() {
+    let better = |text: &str| {
+        let (kernel, target, launch) = (parsed(text), Target::default(), Launch::default());
+        let found = auto_for(&kernel, &target, &launch);
+        let tried = found.clone().with_wishes_tried(&kernel, &target, &launch);
+        [found, tried].map(|found| found.decisions.iter().map(|d| d.better.len()).sum::<usize>())
+    };
+    let solve = "kernel trsm(l: f32[n, n], b: f32[n, m], n: i32, m: i32)\n\
+                 assume 0 <= n and 0 <= m\n\
+                 domain { [i] : 0 <= i < n }\n\
+                 domain { [c] : 0 <= c < m }\n\
+                 domain { [k] : 0 <= k < i }\n\
+                 b[i, c] = (b[i, c] - sum(k, l[i, k]*b[k, c]))/l[i, i] {id=solve}\n";
+    assert_eq!(better(solve), [1, 0]);
+    assert_eq!(better(SUMS), [1, 1]);
+}
+
+/// A kernel that lowering refuses, whatever the steps, says so.
+#[test]
+fn the_reason_for_no_rule_names_what_lowering_refuses() {
+    let text = "kernel two(x: f32[n], z: f32[n], n: i32)\n\
+                assume 0 <= n\n\
+                temp y: f32[n]\n\
+                domain { [i] : 0 <= i < n }\n\
+                domain { [j] : 0 <= j < n }\n\
+                y[i] = 2*x[i] {id=first}\n\
+                z[j] = 3*y[j] {id=second}\n";
+    let found = auto(&parsed(text), &Target::default());
+    assert_eq!(found.decisions[0].rule, None);
+    assert!(found.decisions[0].reason.contains("`y`"), "{found}");
 }
 
 /// What is assumed of a launch is what vectors need, and nothing where there are none.

@@ -308,6 +308,28 @@ impl Found {
     }
 
     /// What was found after it.
+    /// The same without the wishes that come to nothing: with what they would have declared the
+    /// same steps are found, and none of them is about vectors, which may be whole then. Each wish
+    /// that is a step takes a search of its own.
+    ///
+    /// `kernel`, `target` and `launch` are those that this was found for, by [`auto_for`].
+    pub fn with_wishes_tried(mut self, kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found {
+        let wishes: BTreeSet<&String> = self.decisions.iter().flat_map(|d| &d.better).collect();
+        let comes_to_nothing = |wish: &str| {
+            let step = wish.split('`').nth(1).and_then(|step| Step::parse(step).ok())?;
+            let declared = step.proved(kernel).ok()?;
+            let found = found_for(&declared, target, launch, false);
+            let vectors = found.kernel.tags.values().any(|tag| *tag == Tag::Vec);
+            Some(found.pipeline == self.pipeline && !vectors)
+        };
+        let vain: BTreeSet<String> =
+            (wishes.into_iter()).filter(|wish| comes_to_nothing(wish) == Some(true)).cloned().collect();
+        for decision in &mut self.decisions {
+            decision.better.retain(|wish| !vain.contains(wish));
+        }
+        self
+    }
+
     pub(crate) fn then(mut self, rest: Found) -> Found {
         self.pipeline = self.pipeline.then(&rest.pipeline);
         self.kernel = rest.kernel;
@@ -391,6 +413,10 @@ fn decide(nest: &Nest<'_>, judge: &Judge, skip: usize, lowering: Lowering) -> (D
         }
         true => format!("no rule knows how to spread the loops under `{}`", nest.root()),
         false => format!("no loop under `{}` is parallel as it stands", nest.root()),
+    };
+    let reason = match judge.lowers(nest.kernel) {
+        Err(refusal) => format!("{reason}; lowering refuses the kernel itself: {}", refusal.message),
+        Ok(_) => reason,
     };
     (decision(None, reason, Vec::new(), refused), nest.kernel.clone())
 }

@@ -39,7 +39,8 @@ impl Auto {
             // What is wrong with arguments is said; those that are missing are not known.
             let _ = self.arguments.args(&declared, false)?;
             let launch = input::launch(&declared, &self.arguments, None);
-            let (given, found) = Form { launch, ..self.form.clone() }.found()?;
+            let (given, found) = Form { launch: launch.clone(), ..self.form.clone() }.found()?;
+            let found = found.with_wishes_tried(&given.apply(&declared)?, &Target::default(), &launch);
             return report::say(&format!("{given}{found}"));
         }
         // The pipeline alone: `--auto` changes nothing here. Sizes of -p are those of what the
@@ -49,7 +50,9 @@ impl Auto {
         let (found, note, cut) = match self.search {
             None => {
                 let launch = input::launch(&begun, &self.arguments, None);
-                (auto_with_witnesses(&begun, &Target::default(), &launch), String::new(), false)
+                let target = Target::default();
+                let found = auto_with_witnesses(&begun, &target, &launch);
+                (found.with_wishes_tried(&begun, &target, &launch), String::new(), false)
             }
             Some(most) => self.searched(&begun, most)?,
         };

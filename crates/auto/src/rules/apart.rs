@@ -1,5 +1,5 @@
 //! Statements under one loop that are better off with a nest of their own: two products, one after
-//! the other, of the same rows.
+//! the other, of the same rows, or one whose results a row keeps to itself.
 //!
 //! As long as they share the loop, a block or a thread would do all the work of a row. Each by
 //! itself has a second loop around its sum, so that a block can take a tile of results. Where
@@ -56,7 +56,8 @@ impl Rule for Apart {
         if body.len() < 2 || !nest.is_parallel(i) {
             return Vec::new();
         }
-        products(nest, i).or_else(|| long_rows(nest, i, target)).into_iter().collect()
+        let first = products(nest, i).or_else(|| kept_by_rows(nest, i, body));
+        first.or_else(|| long_rows(nest, i, target)).into_iter().collect()
     }
 }
 
@@ -70,6 +71,40 @@ fn products(nest: &Nest<'_>, i: &Name) -> Option<Proposal> {
          each is spread along both"
     );
     (products >= 2).then(|| Proposal::new(reason).step(format!("distribute({i})")))
+}
+
+/// One product whose results a row keeps to itself, and which has a factor that all rows share: in
+/// global memory the results are those of a matrix product, which reads the factor once for many
+/// rows.
+fn kept_by_rows(nest: &Nest<'_>, i: &Name, body: &[Tree]) -> Option<Proposal> {
+    let is_product = |own: &&&Instruction| {
+        let of = |s: &&Site| s.instruction == own.id && s.inames.len() > own.within.len();
+        own.reductions().len() == 1
+            && own.within.iter().any(|n| nest.inner.contains(n))
+            && nest.sites.iter().filter(of).any(|s| s.stride(i) == Stride::Same)
+            && nest.sites.iter().filter(of).any(|s| s.stride(i) != Stride::Same)
+    };
+    let product = nest.instructions.iter().find(is_product)?;
+    let [target] = product.targets.as_slice() else { return None };
+    let array = nest.kernel.temporary(&target.array)?;
+    if array.space != AddressSpace::Private || array.axes.is_empty() {
+        return None;
+    }
+    let belongs = |tree: &Tree| tree.leaves().iter().any(|part| part.instruction == product.id);
+    let own = body.iter().position(belongs)?;
+    let first = |tree: &Tree| tree.leaves().first().map(|part| part.instruction.clone());
+    let behind = body[own..].iter().find(|tree| !belongs(tree)).and_then(first);
+    let cuts: Vec<Name> = (own > 0).then(|| product.id.clone()).into_iter().chain(behind).collect();
+    let cuts: Vec<&str> = cuts.iter().map(|n| &**n).collect();
+    let name = &array.name;
+    let reason = format!(
+        "all rows share a factor of `{name}`, which each keeps to itself: in global memory it is a product \
+         whose tiles read the factor once for many rows"
+    );
+    let proposal = Proposal::new(reason)
+        .step(format!("set_address_space({name}, global)"))
+        .step(format!("privatize_temporary({name}, [{i}])"));
+    Some(proposal.step(format!("distribute({i}, before=[{}])", cuts.join(", "))))
 }
 
 /// Products whose results have the same loops, as projections of the same rows: each has a tile of

@@ -24,6 +24,7 @@ use loopwright_kernel_ir::{
     AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, HardwareAxis, Instruction, Kind,
     Name, Part, Reduce, ReductionOp, Role, UnaryOp, arithmetic,
 };
+use loopwright_legality::Presence;
 use loopwright_poly::System;
 
 mod ring;
@@ -47,20 +48,24 @@ pub(crate) fn fill_partial_tiles(analysis: &mut Analysis<'_>) -> Result<(), Diag
 impl PartInfo {
     /// Changes its guards, but not its executor.
     fn restrict(&mut self, guards: Vec<Guard>) {
+        let is_election = |c: &Constraint| self.is_election(c);
         self.execution.constraints =
             guards.iter().map(|g| g.canonical.clone()).filter(|c| !is_election(c)).collect();
         self.guards = guards;
         self.beyond = true;
+    }
+
+    /// Whether a guard elects one of the threads or blocks along an axis, rather than saying that
+    /// an iname along it has one value.
+    fn is_election(&self, c: &Constraint) -> bool {
+        let axis = c.aff.as_var().filter(|_| c.kind == Kind::Eq).and_then(|n| HardwareAxis::of_coordinate(n));
+        axis.is_some_and(|axis| self.execution.executor[axis] == Presence::Elected)
     }
 }
 
 /// Whether all threads of a block have the same value of a coordinate.
 fn is_of_block(name: &Name) -> bool {
     HardwareAxis::of_coordinate(name).is_some_and(|axis| !axis.is_in_block())
-}
-
-fn is_election(c: &Constraint) -> bool {
-    c.kind == Kind::Eq && c.aff.as_var().is_some_and(|v| loopwright_legality::is_coordinate(v))
 }
 
 /// What changes: the update's guards, and for each copy its guards and its filling.
@@ -180,13 +185,26 @@ fn split(
     guards: &[Guard],
     fixed: &dyn Fn(&Name) -> bool,
 ) -> Result<Split, Diagnostic> {
-    let (mut kept, mut mixed) = (Vec::new(), Vec::new());
+    let whole = system(analysis, guards.iter().map(|g| &g.canonical))?;
+    // A tile that is all there is has one block, whose number is 0: what bounds its points is said
+    // with that number, and decides about them alone.
+    let is_constant = |name: &Name| -> Result<bool, Diagnostic> {
+        let range = || whole.constant_range(&Aff::var(name));
+        Ok(!analysis.is_parameter(name) && matches!(range()?, (Some(least), Some(most)) if least == most))
+    };
+    let (mut kept, mut mixed, mut beside) = (Vec::new(), Vec::new(), Vec::new());
     for guard in guards {
         let names = guard.canonical.names();
-        let moving = names.iter().filter(|n| !fixed(n)).count();
-        if moving == 0 || moving == names.len() { &mut kept } else { &mut mixed }.push(guard.clone());
+        let (stay, moving): (Vec<&Name>, Vec<&Name>) = names.iter().partition(|n| fixed(n));
+        let are_constant =
+            || stay.iter().try_fold(true, |all, name| Ok::<_, Diagnostic>(all && is_constant(name)?));
+        let kind = match stay.is_empty() || moving.is_empty() {
+            true => &mut kept,
+            false if are_constant()? => &mut beside,
+            false => &mut mixed,
+        };
+        kind.push(guard.clone());
     }
-    let whole = system(analysis, guards.iter().map(|g| &g.canonical))?;
     let mut known = system(analysis, kept.iter().map(|g: &Guard| &g.canonical))?;
     for c in whole.keep_only(fixed)?.system.constraints() {
         if !known.implies(c)? {
@@ -194,6 +212,7 @@ fn split(
             kept.push(Guard { declared: c.clone(), canonical: c.clone() });
         }
     }
+    kept.extend(beside);
     Ok(Split { kept, mixed })
 }
 
