@@ -81,3 +81,37 @@ fn what_is_supposed_of_a_load_is_proved() {
     assert_eq!(of_first(FETCH, "u[i % 2] = t[0]"), "refuted");
     assert_eq!(of_first("t[1 + i % 2] = x[i + 1]", "u[i % 2] = t[0]"), "flow");
 }
+
+/// The verdict on so many copies in a row, from `x` to the buffer that is read in place of it. The
+/// last one is of this element of the buffer before.
+fn in_a_row(copies: usize, last: &str) -> String {
+    let kernel = |copies: &str, value: &str, leaves: &str| {
+        format!(
+            "kernel k(x: f32[n], y: f32[n], n: i32)\n\
+             domain {{ [i] : 0 <= i < n }}\n\
+             {copies}y[i] = {value} {{id=take, inames=i}}\n\
+             tree {{\nfor i {{\n{leaves}take\n}}\n}}\n"
+        )
+    };
+    let (mut text, mut leaves) = (String::new(), String::new());
+    for k in 1..=copies {
+        let from = match k {
+            1 => "x[i]".to_string(),
+            _ if k == copies => format!("t{}[{last}]", k - 1),
+            _ => format!("t{}[i % 2]", k - 1),
+        };
+        let array = &from[..from.find('[').unwrap()];
+        text += &format!("temp t{k}: f32[2] private\n");
+        text += &format!("t{k}[i % 2] = {from} {{id=load{k}, inames=i, copies={array}}}\n");
+        leaves += &format!("load{k}\n");
+    }
+    judged(&kernel(&text, &format!("t{copies}[i % 2]"), &leaves), &kernel("", "x[i]", ""))
+}
+
+#[test]
+fn four_copies_in_a_row_are_followed() {
+    for copies in 2..=4 {
+        assert_eq!(in_a_row(copies, "i % 2"), "flow", "{copies}");
+        assert_eq!(in_a_row(copies, "0"), "refuted", "{copies}");
+    }
+}

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{LoopKernel, Name};
-use loopwright_legality::{Failure, agrees};
+use loopwright_legality::{Failure, Stop, agrees};
 
 /// How a kernel fails that adds the points of a reduction from the last to the first.
 fn backwards(operator: &str, call: &str) -> Option<Failure> {
@@ -340,4 +340,61 @@ fn open_types_have_values() {
     assert_eq!(agree("x[i] + 2", "2 + x[i]"), None);
     assert_eq!(agree("x[i]/2", "x[i]/(1 + 1)"), None);
     assert!(agree("x[i] + 2", "x[i]*2").is_some());
+}
+
+/// A difference of floating-point numbers rounds in the order in which it is taken.
+#[test]
+fn differences_of_floats_in_another_order_of_rounding_differ() {
+    for dtype in ["f16", "f32", "f64"] {
+        assert_eq!(exchanged(dtype, "x[i] - s - x[0]", "(x[i] - s) - x[0]"), None, "{dtype}");
+        for other in ["x[i] - x[0] - s", "x[i] - (s + x[0])", "-s - x[0] + x[i]"] {
+            assert!(exchanged(dtype, "x[i] - s - x[0]", other).is_some(), "{dtype}: {other}");
+        }
+        assert!(exchanged(dtype, "x[i] - (s - x[i])", "x[i] - s + x[i]").is_some(), "{dtype}");
+    }
+}
+
+/// Integers wrap in products as in sums: a multiple of a sum of data is the sum of the multiples.
+#[test]
+fn multiples_of_sums_of_integers_are_sums_of_multiples() {
+    for dtype in ["u8", "i32", "u64", "i64"] {
+        for (first, second) in [
+            ("2*(x[i] + s)", "2*s + x[i]*2"),
+            ("3*x[i] - x[i]", "x[i]*2"),
+            ("(x[i] - s)*5", "4*(x[i] - s) + x[i] - s"),
+        ] {
+            assert_eq!(exchanged(dtype, first, second), None, "{dtype}: {first} and {second}");
+        }
+        for (first, second) in [("2*(x[i] + s)", "2*x[i] + s"), ("3*x[i] - x[i]", "3*x[i] - s")] {
+            assert!(exchanged(dtype, first, second).is_some(), "{dtype}: {first} and {second}");
+        }
+    }
+}
+
+/// Which element of a buffer is read says what is seen, though the declared kernel writes none. If
+/// data say it, there is nothing to replay, whether the buffer is filled before it is read or not.
+#[test]
+fn reads_by_data_are_not_replayed_where_a_copy_writes() {
+    let kernel = |copy: &str, value: &str, tree: &str| {
+        format!(
+            "\
+kernel k(x: f32[n], p: i32[n], y: f32[n], n: i32)
+fact 0 <= p < n
+domain {{ [i] : 0 <= i < n }}
+{copy}y[i] = {value} {{id=put, inames=i}}
+tree {{
+{tree}}}
+"
+        )
+    };
+    let declared = kernel("", "x[p[i]]", "for i {\nput\n}\n");
+    let copy = "domain { [j] : 0 <= j < n }\ntemp t: f32[n] shared\n\
+                t[j] = x[j] {id=load, inames=j, copies=x}\n";
+    let (load, put) = ("for j {\nload\n}\n", "for i {\nput\n}\n");
+    for tree in [format!("{load}{put}"), format!("{put}{load}")] {
+        let text = format!("{}declared {{\n{declared}}}\n", kernel(copy, "t[p[i]]", &tree));
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        let found = agrees(&kernel, &BTreeMap::from([(Name::new("n"), 3)]));
+        assert!(matches!(&found, Err(Stop::Data(_))), "{found:?}\n{text}");
+    }
 }

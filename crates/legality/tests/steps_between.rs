@@ -1,8 +1,10 @@
 //! Verdicts on one form of a kernel given another: what links executions of the two, and what
 //! belongs to whom in both.
 
-use loopwright_kernel_ir::LoopKernel;
-use loopwright_legality::{Basis, Verdict, judge};
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{LoopKernel, Name};
+use loopwright_legality::{Basis, Verdict, agrees, judge};
 
 fn parsed(text: &str) -> LoopKernel {
     LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}\n{text}"))
@@ -490,4 +492,36 @@ fn two_loops_that_change_roles_are_not_one() {
     };
     assert!(kept(declared, &renamed("a, b", "a:b", "i: a, j: b"), declared));
     assert!(!proved(declared, &renamed("b, a", "b:a", "i: b, j: a"), declared));
+}
+
+/// A scalar belongs to each lane in which it is written: what is written outside of the lanes is
+/// seen in none of them, in no form. An array that is touched outside of the lanes belongs to all.
+#[test]
+fn what_is_written_outside_of_the_lanes_is_no_value_of_a_single_one() {
+    let kernel = |tags: &str, shape: &str, [outside, inside]: [&str; 2], tree: &str| {
+        format!(
+            "kernel k(x: f32[n], a: f32[n, 8], z: f32[n, 8], n: i32)\n\
+             domain {{ [j] : 0 <= j < n and j < 16 }}\n\
+             domain {{ [i] : 0 <= i < 8 }}\n\
+             {tags}temp t: f32{shape} private\n\
+             t{outside} = x[j] {{id=start, inames=j}}\n\
+             z[j, i] = t{outside} {{id=read, inames=j:i}}\n\
+             t{inside} = a[j, i] {{id=fill, inames=j:i}}\n\
+             tree {{\n\
+             {tree}}}\n"
+        )
+    };
+    for (shape, cells, shared) in [("", ["", ""], false), ("[2]", ["[0]", "[1]"], true)] {
+        let declared = kernel("", shape, cells, "for j {\nstart\nfor i {\nread\nfill\n}\n}\n");
+        let before = kernel("tag i: ilp\n", shape, cells, "for j {\nstart\nread\nfill\n}\n");
+        for tag in ["thread.x", "block.x"] {
+            let tags = format!("tag i: ilp\ntag j: {tag}\n");
+            let after = kernel(&tags, shape, cells, "start\nread\nfill\n");
+            let replayed = parsed(&format!("{after}declared {{\n{declared}}}\n"));
+            let found = agrees(&replayed, &BTreeMap::from([(Name::new("n"), 3)])).unwrap();
+            assert_eq!(found.is_none(), shared, "t{shape}, {tag}: {found:?}");
+            assert_eq!(proved(&declared, &before, &declared), shared, "t{shape}, {tag}");
+            assert_eq!(proved(&before, &after, &declared), shared, "t{shape}, {tag}");
+        }
+    }
 }

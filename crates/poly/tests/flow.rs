@@ -271,3 +271,35 @@ fn writes_of_the_iteration_are_seen_only_if_nothing_is_nearer() {
         }
     }
 }
+
+/// `for i { lanes u { a[i] = .. }; .. = a[i] }`: of the executions that write a cell at one time,
+/// of one statement or of two, a read sees one.
+#[test]
+fn of_two_writes_at_one_time_one_is_seen() {
+    let lanes = |set: &str| within(set, &[v("i")], vec![v("i"), Aff::default()]);
+    let both = lanes("[n] -> { [i, u] : 0 <= i < n and 0 <= u <= 1 }");
+    let first = lanes("[n] -> { [i, u] : 0 <= i < n and u = 0 }");
+    let second = lanes("[n] -> { [i, u] : 1 <= i < n and u = 1 }");
+    for writes in [vec![both], vec![first.clone(), second.clone()], vec![second, first]] {
+        let found = match flow(&[access(v("i"), 1)], &writes) {
+            Ok(mut found) => found.remove(0),
+            // That isl is wrong may be noticed.
+            Err(Error::Isl(_)) => continue,
+            Err(other) => panic!("{other}"),
+        };
+        for i in 0..3 {
+            let mut seen = Vec::new();
+            for (w, u) in (0..3).flat_map(|w| [(w, 0), (w, 1)]) {
+                let pair = |name: &Name| match name.as_str() {
+                    "n" => Some(3),
+                    "i" => Some(i),
+                    "i'" => Some(w),
+                    _ => Some(u),
+                };
+                let by = found.writes.iter().filter(|map| map.contains(&pair) == Some(true));
+                seen.extend(by.map(|_| (w, u)));
+            }
+            assert!(matches!(seen[..], [(w, _)] if w == i), "{i} sees {seen:?}");
+        }
+    }
+}

@@ -123,3 +123,19 @@ fn in_64_bits_a_converted_product_that_is_compared_has_to_fit() {
     }
     assert!(subscript("i64", "min(cast(i64, cast(i32, idx[0] * 3)), 5)", 1).is_some());
 }
+
+/// A product of data that is compared has to fit, and so has one in a sum: the sum does not bring
+/// it back.
+#[test]
+fn in_64_bits_a_sum_with_a_product_that_is_compared_has_to_fit() {
+    let bound =
+        |text: &str| found("i64", &format!("for i: i64 = 0 to {text} {{\n store x[0] = 0.0f32\n}}"), 1);
+    for sum in ["idx[0] + 1", "idx[0] + idx[1] - n", "5 - idx[0]"] {
+        assert_eq!(bound(sum), None, "{sum}");
+        assert_eq!(subscript("i64", &format!("min({sum}, 5)"), 1), None, "{sum}");
+    }
+    for product in ["idx[0] * 3 + 1", "n - idx[0] * 3", "1 + (n + idx[0] * idx[1])", "-(idx[0] * 3)"] {
+        assert!(bound(product).is_some(), "{product}");
+        assert!(subscript("i64", &format!("min({product}, 5)"), 1).is_some(), "{product}");
+    }
+}

@@ -270,3 +270,39 @@ impl Rule {
         x == y || (x.is_nan() && y.is_nan()) || (y.is_finite() && (x - y).abs() <= allowed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use loopwright_kernel_ir::Buffer;
+
+    use super::*;
+
+    #[test]
+    fn inputs_change_by_half_the_tolerance_up_to_all_of_it_in_both_directions() {
+        let tolerance = 1e-3;
+        let values: Vec<f64> = (1..=1000).map(f64::from).collect();
+        let changed = |seed: u64| {
+            let given = Inputs::new().array("x", Buffer::from_slice(&values));
+            let mut inputs = given.array("p", Buffer::from_slice(&[7i32; 9])).scalar("a", 1.0).scalar("n", 9);
+            change(&mut inputs, tolerance, seed);
+            assert_eq!(inputs.arrays["p"].to_vec::<i32>().unwrap(), [7; 9], "integers stay");
+            assert_eq!(inputs.scalars["n"], Number::I32(9), "integers stay");
+            let scalar = inputs.scalars["a"].as_f64();
+            let array = inputs.arrays["x"].to_vec::<f64>().unwrap();
+            let parts = array.iter().zip(&values).map(|(x, value)| (x / value - 1.0) / tolerance);
+            parts.chain([(scalar - 1.0) / tolerance]).collect::<Vec<f64>>()
+        };
+        for seed in 0..DRAWS {
+            let parts = changed(seed);
+            let rounding = 1e-9;
+            let allowed = 0.5 - rounding..=1.0 + rounding;
+            assert!(parts.iter().all(|part| allowed.contains(&part.abs())), "{seed}: {parts:?}");
+            // Each is as likely as another one.
+            let [up, near] = [|part: &f64| *part > 0.0, |part: &f64| part.abs() < 0.75]
+                .map(|is| parts.iter().filter(|part| is(part)).count());
+            assert!((400..=600).contains(&up), "{seed}: {up} of {} upwards", parts.len());
+            assert!((400..=600).contains(&near), "{seed}: {near} of {} by less than 3/4", parts.len());
+        }
+        assert_ne!(changed(0), changed(1));
+    }
+}

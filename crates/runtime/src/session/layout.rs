@@ -186,6 +186,14 @@ mod tests {
         assert!(injective(&[1 << 40, 1 << 40, 0], &[0, 0, 1], 0));
     }
 
+    /// Three axes whose elements lie between each other: their strides alone do not tell.
+    #[test]
+    fn elements_of_three_axes_that_lie_between_each_other_are_compared() {
+        // 0 2 4 and 0 3 give 0 2 3 4 5 7. These meet themselves 1 or 7 further on, not 8 or 10.
+        assert!(injective(&[3, 2, 2], &[2, 3, 8], 16) && injective(&[2, 2, 3], &[10, 3, 2], 18));
+        assert!(!injective(&[3, 2, 2], &[2, 3, 1], 9) && !injective(&[3, 2, 2], &[2, 3, 7], 15));
+    }
+
     /// More elements than are compared one by one: strides have to show it.
     #[test]
     fn strides_of_large_arrays_tell() {

@@ -1,5 +1,7 @@
 //! Which lengths are chosen, by the steps at which segments begin and end.
 
+use std::collections::BTreeSet;
+
 use loopwright_kernel_ir::Flat;
 
 use super::{Lengths, cases};
@@ -49,6 +51,30 @@ fn many_short_segments_have_a_point_or_two() {
         // A group is as many as a warp has lanes.
         let found = cases(flat, 32).iter().filter_map(longest).max();
         assert!(found.is_some_and(|run| run >= 4 * 32), "{flat:?}: {found:?}");
+    }
+}
+
+/// In each case, segments of more than two points begin and end at most of the 16 points of a lane,
+/// empty ones lie between others, and some have all points of a lane, one more, or several lanes.
+#[test]
+fn segments_begin_and_end_anywhere_in_the_points_of_a_lane() {
+    let found = cases(nest(64, 4), 32);
+    let [few, chunks, many] = &found[3..] else { panic!("{} cases", found.len()) };
+    for (what, case) in [("few tiles", few), ("chunks", chunks), ("blocks", many)] {
+        let of = segments(case);
+        let points = || of.iter().filter(|s| s.points > s.first + 2);
+        for (place, steps) in [
+            ("begins", points().map(|s| s.first).collect::<Vec<_>>()),
+            ("ends", points().map(|s| s.points).collect()),
+        ] {
+            let places = steps.iter().map(|step| step % 16).collect::<BTreeSet<_>>();
+            assert!(places.len() > 8, "{what}: a segment {place} only at {places:?}");
+        }
+        let between = case.lengths.windows(3).any(|three| three[1] == 0 && three[0] > 0 && three[2] > 0);
+        assert!(between, "{what}: no empty segment lies between others");
+        for length in [1, 16, 17, 31, 83] {
+            assert!(case.lengths.contains(&length), "{what}: no segment has {length} points");
+        }
     }
 }
 
