@@ -91,9 +91,11 @@ lint: setup
 doc: setup
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet $(without_isl)
 
-# That a registry would take the crates. They are not built from there, which takes long.
+# That a registry would take the crates. They are not built from there, which takes long. The second
+# line is how `release.yml` publishes them, up to the upload.
 package: setup
 	$(CARGO) package --workspace --no-verify --allow-dirty --quiet
+	$(CARGO) publish --workspace --exclude loopwright-filetest --dry-run --no-verify --allow-dirty --quiet
 
 # Crates that use this one as a dependency, each with the features that it asks for.
 external: setup
