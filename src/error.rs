@@ -27,6 +27,30 @@ use loopwright_kernel_ir::{Diagnostic, Diagnostics};
 /// assert!(format!("{refused:?}").starts_with("error[number-range]: "));
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// The errors of layouts, sets, counts, architectures, the driver, the compiler and the emulator
+/// are types of their own, for those who match on them; they turn into it, too.
+///
+/// ```
+/// use loopwright::{layout, poly, prelude::*, runtime::Arch};
+///
+/// fn binary(arch: &str, shape: &str, set: &str) -> Result<String, Error> {
+///     let arch: Arch = arch.parse()?;
+///     let layout: layout::Layout = shape.parse()?;
+///     let set: poly::Set = set.parse()?;
+///     Ok(format!("{arch} {layout} {}", set.is_empty()?))
+/// }
+///
+/// assert_eq!(binary("sm_90a", "(4,8):(1,4)", "{ [i] : 0 <= i < 8 }")?, "sm_90a (4,8):(1,4) false");
+/// for (wrong, code) in [
+///     (binary("sm-90", "8:1", "{ [i] }"), "arch"),
+///     (binary("sm_90", "8:", "{ [i] }"), "layout-syntax"),
+///     (binary("sm_90", "8:1", "{ [i"), "syntax"),
+/// ] {
+///     assert_eq!(wrong.unwrap_err().diagnostics()[0].code, code);
+/// }
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Diagnostics);
 
@@ -48,6 +72,28 @@ impl From<Diagnostics> for Error {
         Error(diagnostics)
     }
 }
+
+/// What has a diagnostic turns into it by way of that.
+macro_rules! by_diagnostic {
+    ($($error:ty),+ $(,)?) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Error {
+                Diagnostic::from(error).into()
+            }
+        }
+    )+};
+}
+
+by_diagnostic!(loopwright_counts::Refusal, loopwright_layout::Error, loopwright_poly::Error);
+
+#[cfg(feature = "run")]
+by_diagnostic!(
+    loopwright_emulator::Fault,
+    loopwright_runtime::arch::ParseArchError,
+    loopwright_runtime::cuda::CudaError,
+    loopwright_runtime::disasm::DisasmError,
+    loopwright_runtime::nvrtc::CompileError,
+);
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -39,6 +39,12 @@ impl From<Error> for Refusal {
     }
 }
 
+impl From<Refusal> for Diagnostic {
+    fn from(refusal: Refusal) -> Diagnostic {
+        refusal.about("this")
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason)

@@ -2,6 +2,7 @@
 
 use loopwright_kernel_ir::Diagnostic;
 
+use crate::arch::ParseArchError;
 use crate::disasm::DisasmError;
 use crate::driver::CudaError;
 use crate::nvrtc::CompileError;
@@ -57,6 +58,13 @@ impl From<CompileError> for Diagnostic {
             CompileError::Nvrtc { .. } => ("compiler", None),
         };
         with_remedy(code, error.to_string(), remedy)
+    }
+}
+
+impl From<ParseArchError> for Diagnostic {
+    fn from(error: ParseArchError) -> Diagnostic {
+        Diagnostic::new("arch", error.to_string())
+            .help("`loopwright doctor` lists the architectures that NVRTC supports")
     }
 }
 

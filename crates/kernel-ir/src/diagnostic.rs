@@ -66,6 +66,16 @@ impl From<loopwright_poly::Error> for Diagnostic {
     }
 }
 
+impl From<loopwright_layout::Error> for Diagnostic {
+    fn from(error: loopwright_layout::Error) -> Self {
+        let diagnostic = Diagnostic {
+            witness: error.witness().map(str::to_owned),
+            ..Diagnostic::new(error.code(), error.to_string())
+        };
+        Diagnostic { help: error.help().map(str::to_owned), ..diagnostic }
+    }
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error[{}]: {}", self.code, self.message)?;

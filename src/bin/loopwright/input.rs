@@ -21,7 +21,7 @@ pub enum Failure {
     Input(Vec<Diagnostic>),
     /// A result is wrong, as this sentence says.
     Wrong(String),
-    /// A result is wrong, and what was printed says so.
+    /// A result is wrong or not wanted, and what was printed says so.
     Told,
 }
 
@@ -480,11 +480,7 @@ pub fn device(name: &str) -> Result<Device, Failure> {
 
 /// The architecture of an option.
 pub fn arch(name: &str) -> Result<Arch, Failure> {
-    name.parse().map_err(|e: loopwright::runtime::arch::ParseArchError| {
-        Diagnostic::new("arch", e.to_string())
-            .help("`loopwright doctor` lists the architectures that NVRTC supports")
-            .into()
-    })
+    name.parse().map_err(|e: loopwright::runtime::arch::ParseArchError| Diagnostic::from(e).into())
 }
 
 /// The pipeline of a file, its parameters open.

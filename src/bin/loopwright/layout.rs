@@ -91,17 +91,10 @@ const JSON: &str = "a file of cases is a JSON object with a list `cases`";
 
 /// A layout's error, with the part of the expression that it is about.
 fn diagnostic(error: &Error, text: &str, span: Option<std::ops::Range<usize>>) -> Diagnostic {
+    let mut diagnostic = Diagnostic::from(error.clone());
     // The span shows the position, so that the offset is omitted.
-    let message = match error {
-        Error::Syntax { message, .. } => message.clone(),
-        other => other.to_string(),
-    };
-    let mut diagnostic = Diagnostic::new(error.code(), message);
-    if let Some(witness) = error.witness() {
-        diagnostic = diagnostic.witness(witness);
-    }
-    if let Some(help) = error.help() {
-        diagnostic = diagnostic.help(help);
+    if let Error::Syntax { message, .. } = error {
+        diagnostic.message.clone_from(message);
     }
     diagnostic.at(span.map(|span| Place { origin: Arc::from("<expression>"), text: Arc::from(text), span }))
 }
