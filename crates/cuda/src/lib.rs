@@ -12,6 +12,7 @@
 //! | [`nvrtc`] | finding NVRTC, and compiling with it |
 //! | [`cache`] | compiled binaries on disk |
 //! | [`disasm`] | the machine code of a binary |
+//! | [`machine_code`] | what a warp executes of it |
 //! | [`dlpack`] | exchange of arrays between libraries without copies |
 //! | [`tools`] | finding programs and CUDA toolkits |
 //!
@@ -40,6 +41,7 @@ mod diagnostic;
 pub mod disasm;
 pub mod dlpack;
 pub mod driver;
+pub mod machine_code;
 pub mod nvrtc;
 pub mod tools;
 

@@ -77,6 +77,7 @@ impl<const W: usize> Block<'_, W> {
             }
             Memory::Private(_) => return,
         }
+        self.touched |= mask != 0;
         let lanes = u64::from(mask.count_ones());
         self.counters.active_lanes += lanes;
         self.counters.idle_lanes += W as u64 - lanes;

@@ -73,6 +73,10 @@ pub(crate) struct Block<'a, const W: usize> {
     pub counters: Counters,
     /// Traffic, indexed by access number.
     pub accessed: Vec<AccessTraffic>,
+    /// Whether memory was accessed since this was last reset, if accesses are counted; and whether
+    /// each warp has accessed it.
+    pub touched: bool,
+    worked: Vec<bool>,
     /// Lanes and warp instructions for each class of operations.
     pub lanes: [u64; CLASSES],
     pub issued: [u64; CLASSES],
@@ -111,6 +115,8 @@ impl<'a, const W: usize> Block<'a, W> {
             barriers: 0,
             counters: Counters::default(),
             accessed: vec![AccessTraffic::default(); code.accesses.len()],
+            touched: false,
+            worked: Vec::new(),
             lanes: [0; CLASSES],
             issued: [0; CLASSES],
             steps: 0,
@@ -174,6 +180,8 @@ impl<'a, const W: usize> Block<'a, W> {
         self.shared.iter_mut().for_each(SharedArray::restart);
         self.under_way.restart();
         self.counters.blocks += 1;
+        self.worked.clear();
+        self.worked.resize(self.warps.len(), false);
         self.is_numbered()
     }
 
@@ -192,9 +200,13 @@ impl<'a, const W: usize> Block<'a, W> {
                     let result = self.run_warp(&mut warp);
                     self.warps[n] = warp;
                     result?;
+                    self.worked[n] |= std::mem::take(&mut self.touched);
                 }
             }
             if self.warps.iter().all(|w| w.state == State::Ended) {
+                if self.launch.options.count {
+                    self.counters.idle_warps += self.worked.iter().filter(|worked| !**worked).count() as u64;
+                }
                 return Ok(Progress::Ended);
             }
             if self.warps.iter().any(|w| w.state == State::Looking) {

@@ -140,6 +140,9 @@ pub struct Counters {
     /// Inactive lanes, summed over counted warp instructions; includes lanes beyond the block's
     /// threads.
     pub idle_lanes: u64,
+    /// Warps that ended without an access of global or shared memory, summed over blocks: in a
+    /// partial tile, or where a block has more threads than its loop has iterations.
+    pub idle_warps: u64,
     /// Steps of the emulator's bytecode, over all warps.
     pub steps: u64,
 }
@@ -199,6 +202,7 @@ add_fields!(
     issued,
     active_lanes,
     idle_lanes,
+    idle_warps,
     steps
 );
 

@@ -386,6 +386,21 @@ fn lanes_are_active_or_idle() {
     }
 }
 
+/// Warps that a condition leaves nothing to do.
+#[test]
+fn warps_without_an_access_are_idle() {
+    for (first, idle) in [(1, 3), (32, 3), (33, 2), (128, 0)] {
+        let body = vec![if_(lt(tid(0), int(first)), vec![store(at(X, tid(0)), float(F, 1.0), 0)])];
+        let k = kernel([int(1), int(1), int(1)], [128, 1, 1], body);
+        let p = program(vec![global("x", F, vec![int(128)])], &[], k);
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 128));
+        let total = run(&p, &mut args, &Options::default()).unwrap().total;
+        assert_eq!((total.idle_warps, total.global_stores.requests), (idle, 4 - idle), "{first} threads");
+        let options = Options { count: false, ..Options::default() };
+        assert_eq!(run(&p, &mut args, &options).unwrap().total.idle_warps, 0);
+    }
+}
+
 /// Rows of 16 bytes and of four words: a lane gets four bytes of each matrix.
 #[test]
 fn matrices_of_bytes_and_of_words() {

@@ -26,5 +26,5 @@ pub mod doctor;
 mod session;
 
 pub use loopwright_cuda::{Arch, Cache};
-pub use loopwright_cuda::{arch, cache, disasm, dlpack, driver as cuda, nvrtc};
+pub use loopwright_cuda::{arch, cache, disasm, dlpack, driver as cuda, machine_code, nvrtc};
 pub use session::*;

@@ -189,6 +189,10 @@ pub struct Cost {
     /// the kernel's expressions are looked at, as by lints.
     #[serde(skip)]
     pub of_functions: f64,
+    /// All instructions of warps, and those for special functions, where they are read off the
+    /// machine code, as by lints.
+    #[serde(skip)]
+    pub of_machine_code: Option<(f64, f64)>,
     /// Instructions of warps that convert values.
     #[serde(default)]
     pub conversions: f64,
@@ -332,11 +336,12 @@ impl Cost {
         let accesses = self.global_requests + self.shared_requests;
         let begun =
             arithmetic + self.compared + self.conversions + accesses + self.shuffles + self.of_functions;
+        let (begun, special) = self.of_machine_code.unwrap_or((begun, self.special));
         [
             (Unit::Issue, begun / 4.0),
             (Unit::Arithmetic, lanes * arithmetic / of.f32),
             (Unit::Comparisons, lanes * self.compared / of.compared),
-            (Unit::Special, lanes * self.special / of.special),
+            (Unit::Special, lanes * special / of.special),
             (Unit::Shuffles, lanes * self.shuffles / of.shuffled),
         ]
     }

@@ -109,6 +109,28 @@ fn idle_lanes() {
     assert!(of(&full, "idle-lanes").is_none(), "{}", text(&full));
 }
 
+/// Blocks of 256 threads for 32 columns: seven of their eight warps do nothing, and are counted.
+#[test]
+fn warps_that_do_nothing_are_idle() {
+    let copy = "
+kernel copy(x: f32[m, n], y: f32[m, n], m: i32, n: i32)
+assume 0 <= m and 0 <= n
+domain { [i, j] : 0 <= i < m and 0 <= j < n }
+y[i, j] = x[i, j]
+";
+    let steps = |length: i64| {
+        format!("split_iname(j, {length})\ntag_inames(i: block.x, j_outer: block.y, j_inner: thread.x)")
+    };
+    let found = lints(copy, &steps(256), "x", [2048, 32]);
+    let lint = of(&found, "idle-lanes").unwrap_or_else(|| panic!("{}", text(&found)));
+    assert_eq!(lint.message, "88 % of the lanes of its warps are idle: 88 % of them do nothing at all");
+    assert_eq!(lint.number, 87.5);
+    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
+    assert_eq!((repair.steps.as_slice(), repair.after), (["split_iname(j, 32)".to_owned()].as_slice(), 0.0));
+    let found = lints(copy, &steps(256), "x", [2048, 256]);
+    assert!(of(&found, "idle-lanes").is_none(), "{}", text(&found));
+}
+
 #[test]
 fn low_bytes_in_flight() {
     // 2048 threads per multiprocessor with 4 bytes each are 8 KiB.
@@ -122,6 +144,31 @@ fn low_bytes_in_flight() {
     assert!(of(&found, "low-bytes-in-flight").is_none_or(|l| l.number < lint.number), "{}", text(&found));
     let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/warp_vec4"), "x", [1024, 1024]);
     assert!(of(&found, "low-bytes-in-flight").is_none(), "{}", text(&found));
+}
+
+/// A map has no loop of which several iterations could be under way: a thread takes several
+/// elements.
+#[test]
+fn a_map_gets_several_elements_a_thread() {
+    let copy = "
+kernel copy(x: f32[n, 1], y: f32[n], n: i32)
+assume 0 <= n
+domain { [i] : 0 <= i < n }
+y[i] = x[i, 0]
+";
+    let steps = "split_iname(i, 256)\ntag_inames(i_outer: block.x, i_inner: thread.x)\n";
+    let found = lints(copy, steps, "x", [1 << 20, 1]);
+    let lint = of(&found, "low-bytes-in-flight").unwrap_or_else(|| panic!("{}", text(&found)));
+    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
+    assert_eq!(repair.after, 0.0);
+    assert_eq!(
+        repair.steps,
+        [
+            "split_iname(i, 512, inner=i_tile)",
+            "split_iname(i_tile, 256, outer=i_part, inner=i_inner)",
+            "tag_inames(i_part: ilp)"
+        ]
+    );
 }
 
 #[test]
@@ -150,6 +197,25 @@ fn guards_that_are_not_needed() {
     // 250 rows leave a partial tile: its guard is needed.
     let found = lints(SEGMENTED_SUM, pipeline, "x", [250, 8]);
     assert!(of(&found, "guard-not-needed").is_none(), "{}", text(&found));
+}
+
+/// What is quoted is the guard that the repair removes, not the first of the text.
+#[test]
+fn the_guard_that_is_not_needed_is_quoted() {
+    let steps = "split_iname(s, 32)\nsplit_iname(i, 8)\n\
+                 tag_inames(s_outer: block.x, s_inner: thread.x, i_inner: unroll)\n";
+    // Rows of 250 leave a partial tile, 256 of them none; and the other way round.
+    for (shape, removed, step) in [
+        ([250, 256], "of i may", "assume(len mod 32 = 0)"),
+        ([256, 250], "of s may", "assume(nseg mod 32 = 0)"),
+    ] {
+        let found = lints(SEGMENTED_SUM, steps, "x", shape);
+        let lint = of(&found, "guard-not-needed").unwrap_or_else(|| panic!("{}", text(&found)));
+        let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
+        assert_eq!((repair.before, repair.after), (2.0, 1.0));
+        assert_eq!(repair.steps, [step]);
+        assert!(lint.message.contains(removed), "{lint}");
+    }
 }
 
 const STENCIL: &str = "
@@ -198,22 +264,33 @@ fn sizes_too_small_to_judge() {
     assert!(of(&found, "sizes-too-small").is_none(), "1025 elements: {}", text(&found));
 }
 
-/// More blocks are not worth blocks that do not fill a warp.
+/// Dividing few threads among more blocks makes them no more; sharing a thread's loop does.
 #[test]
-fn repairs_keep_whole_warps() {
+fn few_threads_are_not_divided_among_more_blocks() {
     let copy = "
 kernel copy(x: f32[n, 1], y: f32[n], n: i32)
 assume 0 <= n
 domain { [i] : 0 <= i < n }
 y[i] = x[i, 0]
 ";
-    let steps = "split_iname(i, 64)\ntag_inames(i_outer: block.x, i_inner: thread.x)";
-    let found = lints(copy, steps, "x", [2048, 1]);
+    let steps = "split_iname(i, 128)\ntag_inames(i_outer: block.x, i_inner: thread.x)";
+    let found = lints(copy, steps, "x", [4096, 1]);
     let lint = of(&found, "few-blocks").unwrap_or_else(|| panic!("{}", text(&found)));
-    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
-    assert_eq!(repair.steps, ["split_iname(i, 32)"]);
-    let narrow = lint.tried.iter().find(|t| t.what == "split `i` by 16 instead of 64").expect("it was tried");
-    assert_eq!(narrow.why, "its blocks have 16 threads, fewer than the 32 of a warp");
+    assert!(lint.repair.is_none(), "{lint}");
+    for (length, why) in [
+        (32, "the same 4096 threads in more blocks, and an H200 holds 270336"),
+        (16, "its blocks have 16 threads, fewer than the 32 of a warp"),
+    ] {
+        let what = format!("split `i` by {length} instead of 128");
+        let tried = lint.tried.iter().find(|t| t.what == what).expect("it was tried");
+        assert_eq!(tried.why, why);
+    }
+    // Sixteen rows one after the other, in four blocks.
+    let steps = "split_iname(s, 16)\nsplit_iname(i, 128)\ntag_inames(s_outer: block.x, i_inner: thread.x)";
+    let found = lints(SEGMENTED_SUM, steps, "x", [64, 4096]);
+    let lint = of(&found, "few-blocks").unwrap_or_else(|| panic!("{}", text(&found)));
+    assert!(!lint.tried.iter().any(|t| t.why.contains("the same")), "{lint:?}");
+    assert!(lint.repair.is_some(), "{lint}");
 }
 
 /// Blocks below a warp are not made smaller, nor larger where that leaves multiprocessors without
@@ -254,11 +331,12 @@ y[i] = x[i, 0]
     }
 }
 
-/// An accurate power is eighty machine instructions, a fast one is few.
+/// An accurate power is eighty machine instructions, a fast one is few, two of them for special
+/// functions.
 #[test]
 fn accurate_functions_take_their_instructions() {
-    let kernel = |function: &str| {
-        let powers: Vec<String> = (0..6).map(|k| format!("{function}(x[i, 0] + {k}.0, 0.3)")).collect();
+    let kernel = |function: &str, times: usize| {
+        let powers: Vec<String> = (0..times).map(|k| format!("{function}(x[i, 0] + {k}.0, 0.3)")).collect();
         format!(
             "kernel powers(x: f32[n, 1], y: f32[n], n: i32)\nassume 0 <= n\n\
              domain {{ [i] : 0 <= i < n }}\ny[i] = {}\n",
@@ -266,11 +344,22 @@ fn accurate_functions_take_their_instructions() {
         )
     };
     let steps = "split_iname(i, 128)\ntag_inames(i_outer: block.x, i_inner: thread.x)";
-    let found = lints(&kernel("pow"), steps, "x", [524288, 1]);
+    let found = lints(&kernel("pow", 2), steps, "x", [524288, 1]);
     let lint = of(&found, "instruction-limit").unwrap_or_else(|| panic!("{}", text(&found)));
     assert!(lint.message.starts_with("issuing instructions take"), "{lint}");
-    let found = lints(&kernel("fast.pow"), steps, "x", [524288, 1]);
+    let found = lints(&kernel("fast.pow", 2), steps, "x", [524288, 1]);
     assert!(of(&found, "instruction-limit").is_none(), "{}", text(&found));
+    // Without loops, the machine code tells. It has two special instructions for each fast power,
+    // of which the counts know one.
+    let is_disassembled = loopwright_runtime::disasm::Disassembler::find().is_some();
+    if loopwright_runtime::nvrtc::library().is_ok() && is_disassembled {
+        assert!(lint.message.ends_with("by the machine code"), "{lint}");
+        let found = lints(&kernel("fast.pow", 6), steps, "x", [524288, 1]);
+        let lint = of(&found, "instruction-limit").unwrap_or_else(|| panic!("{}", text(&found)));
+        assert!(lint.message.starts_with("special functions take"), "{lint}");
+        // Twelve of them for a warp take 24 clocks, its 256 bytes 15.2.
+        assert!((1.5..1.7).contains(&lint.number), "{lint}");
+    }
 }
 
 /// Five hundred fast exponentials, of one special instruction each, for eight bytes take longer
@@ -288,6 +377,8 @@ fn special_functions_that_take_longer_than_the_memory() {
     let found = lints(&kernel("sum(k, fast.exp(v*k))"), rows, "x", [768, 64]);
     let lint = of(&found, "instruction-limit").unwrap_or_else(|| panic!("{}", text(&found)));
     assert!(lint.number > 1.0 && lint.message.starts_with("special functions take"), "{lint}");
+    // Of a loop the machine code does not say how often it runs.
+    assert!(lint.message.ends_with("by the counts"), "{lint}");
     // Also where each iteration loads its operand, which takes longer by the counts: more loads in
     // flight would not help.
     let found = lints(&kernel("sum(k, fast.exp(x[i, j]*k))"), rows, "x", [768, 64]);
@@ -326,4 +417,31 @@ y[i, j] = t[399 - j]*t[j] {inames=i:j}
     assert!(spills, "{:?}", binary.compiled.resources);
     let lint = of(&found, "spilled-registers").unwrap_or_else(|| panic!("{}", text(&found)));
     assert!(lint.number > 0.0 && lint.message.contains("registers for sm_90a"), "{lint}");
+}
+
+/// Threads with so many registers that a multiprocessor holds few of them: what the compiler
+/// reports counts for the loads in flight, too.
+#[test]
+fn registers_that_leave_room_for_few_threads() {
+    let wide = "split_iname(s, 128)\nsplit_iname(i, 128)\n\
+                tag_inames(s_outer: block.x, s_inner: thread.x, i_inner: ilp)\n";
+    let kernel = LoopKernel::parse(SEGMENTED_SUM).expect("a kernel");
+    let applied = Pipeline::parse(wide).expect("a pipeline").apply(&kernel).expect("it is legal");
+    let compiled =
+        loopwright_runtime::compile_for(&applied, Arch::SM_90A, &Default::default(), &Default::default());
+    let Ok(binary) = compiled else {
+        eprintln!("skipped: there is no compiler");
+        return;
+    };
+    let registers = binary.compiled.resources[0].registers;
+    assert!(registers > 128, "{registers}");
+    let found = lints(SEGMENTED_SUM, wide, "x", [256, 256]);
+    let lint = of(&found, "few-resident-threads").unwrap_or_else(|| panic!("{}", text(&found)));
+    assert!(lint.message.contains(&format!("{registers} registers for sm_90a")), "{lint}");
+    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint} {:?}", lint.tried));
+    assert_eq!(repair.after, 0.0);
+    assert!(repair.steps[0].starts_with("split_iname(i, "), "{lint}");
+    let narrow = wide.replace("split_iname(i, 128)", "split_iname(i, 4)");
+    let found = lints(SEGMENTED_SUM, &narrow, "x", [256, 256]);
+    assert!(of(&found, "few-resident-threads").is_none(), "{}", text(&found));
 }

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_emulator::CountedAccess;
 use loopwright_kernel_ir::{Name, Role};
-use loopwright_program::Place;
 use loopwright_runtime::Arch;
 
 use super::LintPlace;
-use super::measured::Measured;
+use super::measured::{Guard, Measured};
 
 /// What a finding is about; its number can also be computed for another form of the kernel.
 #[derive(Clone, Debug)]
@@ -25,6 +24,7 @@ pub(super) enum Kind {
     NoReuse(Name, Name),
     TooSmall,
     Spilled,
+    FewResident,
     Instructions,
 }
 
@@ -59,28 +59,51 @@ impl Kind {
             Kind::NoReuse(..) => "copy-without-reuse",
             Kind::TooSmall => "sizes-too-small",
             Kind::Spilled => "spilled-registers",
+            Kind::FewResident => "few-resident-threads",
             Kind::Instructions => "instruction-limit",
         }
     }
 
-    /// What a number is of, where it is that of blocks.
+    /// What a number is of, where it is that of blocks or of loads.
     pub fn unit(&self) -> &'static str {
         match self {
             Kind::IdleLanes => "% idle lanes",
+            Kind::BytesInFlight => "KiB missing",
             _ => "multiprocessors without a block",
         }
     }
 
+    /// Whether a number depends on what the compiler reports.
+    pub fn is_of_registers(&self) -> bool {
+        matches!(self, Kind::Spilled | Kind::FewResident | Kind::BytesInFlight | Kind::Instructions)
+    }
+
     /// Whichever of the findings about the sizes of blocks, other than this one, is made worse by
-    /// another form, with its number in both: a block that is larger leaves fewer of them.
+    /// another form, with its number in both: a block that is larger leaves fewer of them. Threads
+    /// with fewer registers must not have too few loads in flight.
     pub fn worsened(&self, before: &Measured, after: &Measured) -> Option<(Kind, f64, f64)> {
+        let waits = matches!(self, Kind::FewResident) && !before.is_computing();
         let others = [(Kind::IdleLanes, 100.0 * IDLE), (Kind::FewBlocks, 0.0)];
-        let others = others.into_iter().filter(|(kind, _)| kind.lint_code() != self.lint_code());
+        let others = others.into_iter().chain(waits.then_some((Kind::BytesInFlight, 0.0)));
+        let others = others.filter(|(kind, _)| kind.lint_code() != self.lint_code());
         let numbers = others.map(|(kind, least)| {
             let (from, to) = (kind.number(before), kind.number(after));
             (to > 1.05 * from.max(least)).then_some((kind, from, to))
         });
         numbers.flatten().next()
+    }
+
+    /// Why more blocks are no repair if all of them together have no more threads: those that are
+    /// too few for a device do not become more by being divided, and smaller blocks share less.
+    pub fn only_divided(&self, before: &Measured, after: &Measured) -> Option<String> {
+        if !matches!(self, Kind::FewBlocks) {
+            return None;
+        }
+        let threads = |m| fewest_blocks(m).map_or(0, |(_, _, threads)| threads);
+        let (threads, now, most) = (threads(before), threads(after), before.most_threads());
+        (threads < most && now <= threads).then(|| {
+            format!("the same {threads} threads in more blocks, and {} holds {most}", before.machine.device)
+        })
     }
 
     /// The severity: lower is better, 0 if there is no finding.
@@ -92,16 +115,17 @@ impl Kind {
             Kind::Uncoalesced(array) => {
                 worst(m.accesses(false).filter(|a| a.array == *array), &sectors).map_or(0.0, |(_, n)| n)
             }
-            Kind::IdleLanes => idle(m).map_or(0.0, |(_, part)| 100.0 * part),
+            Kind::IdleLanes => idle(m).map_or(0.0, |idle| 100.0 * idle.lanes),
             Kind::BytesInFlight => missing_bytes(m).map_or(0.0, |(_, missing, _)| missing / 1024.0),
             Kind::FewBlocks => {
-                let fewest = fewest_blocks(m).map_or(0.0, |(_, blocks)| blocks as f64);
+                let fewest = fewest_blocks(m).map_or(0.0, |(_, blocks, _)| blocks as f64);
                 (f64::from(m.machine.multiprocessors) - fewest).max(0.0)
             }
-            Kind::Guards => m.guards() as f64,
+            Kind::Guards => m.guards().len() as f64,
             Kind::NoReuse(tile, _) => copied(m, tile).map_or(0.0, |(_, each)| each),
             Kind::TooSmall => missing_elements(m),
             Kind::Spilled => m.spilled().map_or(0.0, |(_, bytes, _)| f64::from(bytes)),
+            Kind::FewResident => m.few_resident().map_or(0.0, |(_, threads, quarter, _)| quarter - threads),
             Kind::Instructions => m.instructions().map_or(0.0, |(_, times)| times),
         }
     }
@@ -122,16 +146,31 @@ fn worst<'a>(
     accesses.map(|a| (a, of(a))).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The device kernel with the most idle lanes, with their fraction.
-fn idle(m: &Measured) -> Option<(&Name, f64)> {
-    let parts = m.report.kernels.iter().map(|(name, c)| {
+/// The lanes of a device kernel that have nothing to do.
+struct Idle<'m> {
+    kernel: &'m Name,
+    /// Their fraction, which includes those of warps that do nothing at all.
+    lanes: f64,
+    /// The fraction of such warps.
+    warps: f64,
+}
+
+/// The device kernel with the most idle lanes.
+fn idle(m: &Measured) -> Option<Idle<'_>> {
+    let parts = m.report.kernels.iter().zip(&m.program.kernels).map(|((kernel, c), device)| {
         let lanes = (c.active_lanes + c.idle_lanes).max(1);
         // A kernel with little work does not matter.
         let all = (m.report.total.active_lanes + m.report.total.idle_lanes).max(1);
-        let matters = lanes as f64 >= PART * all as f64;
-        (name, if matters { c.idle_lanes as f64 / lanes as f64 } else { 0.0 })
+        if (lanes as f64) < PART * all as f64 {
+            return Idle { kernel, lanes: 0.0, warps: 0.0 };
+        }
+        let warps = c.blocks * u64::from(device.threads().div_ceil(m.program.target.warp_size));
+        let warps = c.idle_warps as f64 / warps.max(1) as f64;
+        // What a warp does not do is counted of no warp: it takes its place all the same.
+        let active = (1.0 - warps) * c.active_lanes as f64 / lanes as f64;
+        Idle { kernel, lanes: 1.0 - active, warps }
     });
-    parts.max_by(|a, b| a.1.total_cmp(&b.1))
+    parts.max_by(|a, b| a.lanes.total_cmp(&b.lanes))
 }
 
 /// The device kernel that lacks the most bytes in flight: its number, the missing bytes, the bytes
@@ -153,11 +192,14 @@ fn needed_bytes(m: &Measured) -> f64 {
     m.machine.bandwidth * m.machine.latency / f64::from(m.machine.multiprocessors.max(1))
 }
 
-/// The device kernel with the most sectors, with its blocks in one launch.
-fn fewest_blocks(m: &Measured) -> Option<(&Name, u64)> {
-    let busiest =
-        m.report.kernels.iter().max_by_key(|(_, c)| c.global_loads.sectors + c.global_stores.sectors)?;
-    (busiest.1.launches > 0).then(|| (&busiest.0, busiest.1.blocks / busiest.1.launches))
+/// The device kernel with the most sectors, with its blocks in one launch, and the threads of all
+/// of them.
+fn fewest_blocks(m: &Measured) -> Option<(&Name, u64, u64)> {
+    let kernels = m.report.kernels.iter().zip(&m.program.kernels);
+    let ((name, counters), device) =
+        kernels.max_by_key(|((_, c), _)| c.global_loads.sectors + c.global_stores.sectors)?;
+    let blocks = counters.blocks.checked_div(counters.launches)?;
+    Some((name, blocks, blocks * u64::from(device.threads())))
 }
 
 /// How many elements a copy stores in an array in shared memory for each that is read there, with
@@ -185,6 +227,7 @@ fn missing_elements(m: &Measured) -> f64 {
 pub(super) fn all(m: &Measured) -> Vec<Finding> {
     let mut found = Vec::new();
     spilled(m, &mut found);
+    few_resident(m, &mut found);
     // How such sizes use a device says nothing about others.
     let missing = missing_elements(m);
     if missing > 0.0 {
@@ -222,12 +265,16 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
         });
     }
     let of_kernel = |name: &Name| LintPlace { kernel: name.to_string(), array: None, instruction: None };
-    if let Some((name, part)) = idle(m).filter(|(_, part)| *part > IDLE) {
+    if let Some(idle) = idle(m).filter(|idle| idle.lanes > IDLE) {
+        let wholly = match 100.0 * idle.warps {
+            warps if warps < 1.0 => String::new(),
+            warps => format!(": {warps:.0} % of them do nothing at all"),
+        };
         found.push(Finding {
-            number: 100.0 * part,
+            number: 100.0 * idle.lanes,
             kind: Kind::IdleLanes,
-            message: format!("{:.0} % of the lanes of its warps are idle", 100.0 * part),
-            place: of_kernel(name),
+            message: format!("{:.0} % of the lanes of its warps are idle{wholly}", 100.0 * idle.lanes),
+            place: of_kernel(idle.kernel),
             unit: Kind::IdleLanes.unit(),
         });
     }
@@ -248,7 +295,7 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
         });
     }
     let multiprocessors = u64::from(m.machine.multiprocessors);
-    if let Some((name, blocks)) = fewest_blocks(m).filter(|(_, blocks)| *blocks < multiprocessors) {
+    if let Some((name, blocks, _)) = fewest_blocks(m).filter(|(_, blocks, _)| *blocks < multiprocessors) {
         found.push(Finding {
             number: (multiprocessors - blocks) as f64,
             kind: Kind::FewBlocks,
@@ -266,9 +313,10 @@ pub(super) fn all(m: &Measured) -> Vec<Finding> {
             number: times,
             kind: Kind::Instructions,
             message: format!(
-                "{} take {times:.1} times as long as the memory of {}, by the counts",
+                "{} take {times:.1} times as long as the memory of {}, {}",
                 unit.name(),
-                m.machine.device
+                m.machine.device,
+                m.known_by(unit)
             ),
             place: LintPlace { kernel: m.program.name.to_string(), array: None, instruction: None },
             unit: "times the memory's time",
@@ -296,6 +344,27 @@ fn spilled(m: &Measured, found: &mut Vec<Finding>) {
         ),
         place: LintPlace { kernel: kernel.to_owned(), array: None, instruction: None },
         unit: "bytes spilled a thread",
+    });
+}
+
+/// Registers of which a thread has so many that few threads are resident.
+fn few_resident(m: &Measured, found: &mut Vec<Finding>) {
+    let Some((kernel, threads, quarter, registers)) = m.few_resident() else { return };
+    found.push(Finding {
+        number: quarter - threads,
+        kind: Kind::FewResident,
+        message: format!(
+            "a multiprocessor holds {threads} threads of the {} that it could: the compiler gives each \
+             {registers} registers for {}",
+            4.0 * quarter,
+            Arch::SM_90A
+        ),
+        place: LintPlace {
+            kernel: m.program.kernels[kernel].name.to_string(),
+            array: None,
+            instruction: None,
+        },
+        unit: "threads missing to a quarter",
     });
 }
 
@@ -354,21 +423,18 @@ fn accesses(m: &Measured, shared: bool, found: &mut Vec<Finding>) {
     }
 }
 
-/// Guards; which of them these sizes do not need is only known after trying a repair.
+/// Guards; which of them these sizes do not need is only known after trying a repair: until then
+/// the finding is about the first.
 fn guards(m: &Measured, found: &mut Vec<Finding>) {
-    let explained = m.program.explain();
-    let guards: Vec<_> = explained.entries.iter().filter(|e| e.place == Place::Guard).collect();
+    let guards = m.guards();
     let Some(first) = guards.first() else { return };
-    let kernel = first.kernel.and_then(|k| m.program.kernels.get(k));
-    found.push(Finding {
-        number: guards.len() as f64,
-        kind: Kind::Guards,
-        message: format!("its text tests for partial tiles that these sizes do not have: {}", first.reason),
-        place: LintPlace {
-            kernel: kernel.map_or_else(String::new, |k| k.name.to_string()),
-            array: None,
-            instruction: None,
-        },
-        unit: "guards",
-    });
+    let (message, place) = of_guard(first);
+    found.push(Finding { number: guards.len() as f64, kind: Kind::Guards, message, place, unit: "guards" });
+}
+
+/// What is said of a guard that is not needed, and its place.
+pub(super) fn of_guard(guard: &Guard) -> (String, LintPlace) {
+    let message = format!("its text tests for partial tiles that these sizes do not have: {}", guard.reason);
+    let kernel = guard.kernel.clone().unwrap_or_default();
+    (message, LintPlace { kernel, array: None, instruction: None })
 }

@@ -4,6 +4,9 @@ use indexmap::IndexMap;
 use loopwright_emulator::{CountedAccess, Report};
 use loopwright_kernel_ir::{DType, Diagnostic, Expr, LoopKernel, Name, Precision, Type, math_function};
 use loopwright_program::{Place, Program};
+use loopwright_runtime::cuda::{Occupancy, Resource};
+use loopwright_runtime::disasm::disassemble;
+use loopwright_runtime::machine_code::Executed;
 use loopwright_runtime::{
     Arch, Args, CompileOptions, Device, Known, known, nvrtc::KernelResources, print_for,
 };
@@ -13,6 +16,15 @@ use crate::cost::{Unit, held};
 use crate::judge::{Judge, necessary_bytes};
 use crate::under_way::UnderWay;
 use crate::{Bottleneck, Cost, Counted, Machine};
+
+/// A guard that is due to a partial tile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Guard {
+    /// The name of the device kernel that tests it, if one does.
+    pub kernel: Option<String>,
+    /// Why it is there.
+    pub reason: String,
+}
 
 /// The data from which findings are derived.
 pub(super) struct Measured {
@@ -25,10 +37,15 @@ pub(super) struct Measured {
     /// Bytes that the resident threads of a multiprocessor have in flight, by device kernel; none
     /// if it loads nothing.
     pub under_way: Vec<Option<f64>>,
+    /// The blocks and warps that a multiprocessor holds of each device kernel.
+    pub resident: Vec<Occupancy>,
     /// What the compiler reports of each device kernel; empty if nothing was compiled.
     pub resources: Vec<KernelResources>,
-    /// The static cost, of what was not compiled.
+    /// What a warp of each device kernel executes, where the machine code of all of them tells.
+    executed: Option<Vec<Executed>>,
+    /// The static cost.
     pub cost: Cost,
+    necessary_bytes: f64,
     judge: Judge,
     results: IndexMap<Name, loopwright_runtime::Tensor>,
 }
@@ -47,40 +64,108 @@ impl Measured {
         let program = bound.program().clone();
         let necessary_bytes = necessary_bytes(&bound)?;
         let report = outputs.report.unwrap_or_default();
-        let under_way = program.kernels.iter().enumerate().map(|(number, k)| {
-            let bytes = UnderWay::as_written(&program, &report, number).mean();
-            let lanes = f64::from(program.target.warp_size);
-            let threads = lanes * f64::from(held(k, &[], device.limits()).warps);
-            (bytes > 0.0).then_some(bytes * threads)
-        });
-        let under_way = under_way.collect();
-        let known = known(&kernel, args)?;
-        let counted = Counted::whole(&program, &report, necessary_bytes, &known.integers);
-        let mut cost = Cost::of(&counted, machine, device.limits());
-        let functions = report.total.issued.functions as f64;
-        cost.of_functions = functions * (function_length(&kernel) - 1.0).max(0.0);
-        cost.estimate(machine, device.limits());
-        Ok(Measured {
-            under_way,
+        let mut measured = Measured {
+            under_way: Vec::new(),
+            resident: Vec::new(),
             resources: Vec::new(),
-            cost,
-            known,
+            executed: None,
+            cost: Cost::default(),
+            necessary_bytes,
+            known: known(&kernel, args)?,
             kernel,
             report,
             machine: machine.clone(),
             judge: Judge::of_results(outputs.arrays.clone()),
             results: outputs.arrays,
             program,
-        })
+        };
+        measured.estimate();
+        Ok(measured)
     }
 
-    /// With what the compiler reports, for the device whose limits are known. Without a compiler,
-    /// nothing is known of registers.
-    pub fn compiled(mut self, args: &Args) -> Measured {
+    /// With what the compiler reports, for the device whose limits are known, and where it is asked
+    /// for, with what its machine code says, which takes longer. Without a compiler, nothing is
+    /// known of registers.
+    pub fn compiled(mut self, args: &Args, is_read: bool) -> Measured {
         let options = CompileOptions::default();
         let compile = || print_for(&self.kernel, args, &options)?.compile(Arch::SM_90A, &options);
-        self.resources = compile().map(|binary| binary.compiled.resources).unwrap_or_default();
+        if let Ok(binary) = compile() {
+            let text = is_read.then(|| disassemble(&binary.compiled.cubin).ok()).flatten();
+            let names = self.program.kernels.iter().map(|k| k.name.as_str());
+            self.executed = text.and_then(|text| names.map(|name| Executed::read(&text, name)).collect());
+            self.resources = binary.compiled.resources;
+        }
+        self.estimate();
         self
+    }
+
+    /// What follows from the counts and from the registers, which are guessed where nothing was
+    /// compiled.
+    fn estimate(&mut self) {
+        let (device, program) = (Device::emulator(), &self.program);
+        let limits = device.limits();
+        self.resident = program.kernels.iter().map(|k| held(k, &self.resources, limits)).collect();
+        let under_way = self.resident.iter().enumerate().map(|(number, resident)| {
+            let bytes = UnderWay::as_written(program, &self.report, number).mean();
+            let threads = f64::from(program.target.warp_size * resident.warps);
+            (bytes > 0.0).then_some(bytes * threads)
+        });
+        self.under_way = under_way.collect();
+        let counted = Counted {
+            resources: &self.resources,
+            ..Counted::whole(program, &self.report, self.necessary_bytes, &self.known.integers)
+        };
+        let mut cost = Cost::of(&counted, &self.machine, limits);
+        let functions = self.report.total.issued.functions as f64;
+        cost.of_functions = functions * (function_length(&self.kernel) - 1.0).max(0.0);
+        cost.of_machine_code = self.issued();
+        cost.estimate(&self.machine, limits);
+        self.cost = cost;
+    }
+
+    /// All instructions of warps, and those for special functions, where the machine code tells:
+    /// what each warp executes that has anything to do.
+    fn issued(&self) -> Option<(f64, f64)> {
+        let kernels = self.report.kernels.iter().zip(&self.program.kernels);
+        let all = kernels.zip(self.executed.as_ref()?).map(|(((_, counters), kernel), executed)| {
+            let of_block = u64::from(kernel.threads().div_ceil(self.program.target.warp_size));
+            let warps = (counters.blocks * of_block).saturating_sub(counters.idle_warps) as f64;
+            (warps * f64::from(executed.instructions), warps * f64::from(executed.special))
+        });
+        Some(all.fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1)))
+    }
+
+    /// What the instructions of a unit are known by.
+    pub fn known_by(&self, unit: Unit) -> &'static str {
+        match (unit, self.cost.of_machine_code) {
+            (Unit::Issue | Unit::Special, Some(_)) => "by the machine code",
+            _ => "by the counts",
+        }
+    }
+
+    /// The threads that the whole device holds at a time.
+    pub fn most_threads(&self) -> u64 {
+        let device = Device::emulator();
+        u64::from(self.machine.multiprocessors) * u64::from(device.limits().max_threads_per_multiprocessor)
+    }
+
+    /// The device kernel of which registers let a multiprocessor hold the fewest threads, where
+    /// that is less than a quarter of what it can hold: its number, the threads, the quarter, and
+    /// the registers of each. A kernel with few accesses does not count.
+    pub fn few_resident(&self) -> Option<(usize, f64, f64, u32)> {
+        let lanes = f64::from(self.program.target.warp_size);
+        let all = self.sectors();
+        let few =
+            self.program.kernels.iter().zip(&self.resident).enumerate().filter_map(|(number, (k, held))| {
+                let registers = self.resources.iter().find(|r| r.name == *k.name)?.registers;
+                let counters = &self.report.kernels.get(number)?.1;
+                let sectors = (counters.global_loads.sectors + counters.global_stores.sectors) as f64;
+                let (threads, quarter) =
+                    (lanes * f64::from(held.warps), lanes * f64::from(held.max_warps) / 4.0);
+                let is_few = held.limited_by == Resource::Registers && threads < quarter;
+                (is_few && sectors >= 0.5 * all).then_some((number, threads, quarter, registers))
+            });
+        few.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// The device kernel that spills most, with its bytes a thread and its registers.
@@ -143,9 +228,14 @@ impl Measured {
         self.report.accesses.iter().filter(move |a| a.shared == shared)
     }
 
-    /// Guards in the text that are due to partial tiles.
-    pub fn guards(&self) -> usize {
-        self.program.explain().entries.iter().filter(|e| e.place == Place::Guard).count()
+    /// Guards in the text that are due to partial tiles: the device kernel of each, and its reason.
+    pub fn guards(&self) -> Vec<Guard> {
+        let entries = self.program.explain().entries;
+        let guards = entries.into_iter().filter(|e| e.place == Place::Guard).map(|e| Guard {
+            kernel: e.kernel.and_then(|k| self.program.kernels.get(k)).map(|k| k.name.to_string()),
+            reason: e.reason,
+        });
+        guards.collect()
     }
 }
 

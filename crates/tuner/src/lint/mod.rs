@@ -52,11 +52,11 @@ use serde::Serialize;
 
 use crate::Machine;
 use findings::{Finding, Kind};
-use measured::Measured;
+use measured::{Guard, Measured};
 use repairs::Proposal;
 
 /// The codes of lints, each with a one-line description.
-pub const CODES: [(&str, &str); 10] = [
+pub const CODES: [(&str, &str); 11] = [
     ("bank-conflicts", "lanes of a warp want different words of one bank of shared memory"),
     ("uncoalesced-access", "lanes of a warp touch more sectors of global memory than their bytes fill"),
     ("idle-lanes", "lanes of warps have nothing to do"),
@@ -65,6 +65,7 @@ pub const CODES: [(&str, &str); 10] = [
     ("guard-not-needed", "a guard is tested that these sizes never need"),
     ("copy-without-reuse", "what is copied to shared memory is read there once at most"),
     ("spilled-registers", "the compiler keeps values in memory for which there are no registers"),
+    ("few-resident-threads", "registers leave room for few threads on a multiprocessor"),
     ("instruction-limit", "instructions other than the kernel's arithmetic take longer than the memory"),
     ("sizes-too-small", "the sizes say nothing about how blocks and threads use a device"),
 ];
@@ -172,7 +173,7 @@ pub fn lint(
     args: &Args,
     machine: &Machine,
 ) -> Result<Vec<Lint>, Diagnostic> {
-    let measured = Measured::of(kernel, pipeline, args, machine)?.compiled(args);
+    let measured = Measured::of(kernel, pipeline, args, machine)?.compiled(args, true);
     let found = findings::all(&measured);
     Ok(found
         .par_iter()
@@ -195,6 +196,28 @@ const HELPS: f64 = 0.9;
 /// The most memory traffic of a repair, relative to that before.
 const MORE: f64 = 1.05;
 
+/// The best repair so far.
+struct Tried {
+    /// The memory traffic with it.
+    burden: f64,
+    repair: Repair,
+    /// The first guard that it removes, where the finding is about guards.
+    removed: Option<Guard>,
+}
+
+/// The first guard that is no longer there: guards for one reason are told apart by their number.
+fn first_removed(before: &[Guard], after: &[Guard]) -> Option<Guard> {
+    let mut left = after.to_vec();
+    let gone = |guard: &&Guard| match left.iter().position(|other| other == *guard) {
+        Some(kept) => {
+            left.swap_remove(kept);
+            false
+        }
+        None => true,
+    };
+    before.iter().find(gone).cloned()
+}
+
 fn try_repairs(
     kernel: &LoopKernel,
     args: &Args,
@@ -203,13 +226,13 @@ fn try_repairs(
     finding: &Finding,
     proposals: Vec<Proposal>,
 ) -> Lint {
-    let mut best: Option<(f64, f64, Repair)> = None;
+    let mut best: Option<Tried> = None;
     let mut tried = Vec::new();
     for proposal in proposals {
         let outcome = Measured::of(kernel, &proposal.pipeline, args, machine).map_err(|d| d.message);
-        let outcome = match finding.kind {
-            Kind::Spilled => outcome.map(|m| m.compiled(args)),
-            _ => outcome,
+        let outcome = match finding.kind.is_of_registers() {
+            true => outcome.map(|m| m.compiled(args, matches!(finding.kind, Kind::Instructions))),
+            false => outcome,
         };
         let verdict = outcome.and_then(|after| {
             let number = finding.kind.number(&after);
@@ -225,6 +248,9 @@ fn try_repairs(
                 let (from, to) = (figure(finding.number), figure(number));
                 return Err(format!("{from} {} to {to}", finding.unit));
             }
+            if let Some(why) = finding.kind.only_divided(before, &after) {
+                return Err(why);
+            }
             // Scattered accesses of one array must not be traded for those of another.
             let most = if matches!(finding.kind, Kind::Uncoalesced(_)) { HELPS } else { MORE };
             if after.sectors() > most * before.sectors() {
@@ -237,13 +263,15 @@ fn try_repairs(
                 let (from, to) = (figure(from), figure(to));
                 return Err(format!("`{}` from {from} to {to} {}", other.lint_code(), other.unit()));
             }
-            Ok((number, after.burden()))
+            Ok((number, after))
         });
         match verdict {
-            Ok((number, burden)) => {
+            Ok((number, measured)) => {
+                let burden = measured.burden();
                 // Ties go to the first, which changes least.
-                let better =
-                    best.as_ref().is_none_or(|(n, b, _)| number < *n || (number == *n && MORE * burden < *b));
+                let better = best.as_ref().is_none_or(|b| {
+                    number < b.repair.after || (number == b.repair.after && MORE * burden < b.burden)
+                });
                 if better {
                     let repair = Repair {
                         what: proposal.what,
@@ -252,19 +280,28 @@ fn try_repairs(
                         after: number,
                         pipeline: proposal.pipeline.to_string(),
                     };
-                    best = Some((number, burden, repair));
+                    let removed = match finding.kind {
+                        Kind::Guards => first_removed(&before.guards(), &measured.guards()),
+                        _ => None,
+                    };
+                    best = Some(Tried { burden, repair, removed });
                 }
             }
             Err(why) => tried.push(Attempt { what: proposal.what, why }),
         }
     }
+    // A finding about guards is about what its repair removes.
+    let (message, place) = match best.as_ref().and_then(|b| b.removed.as_ref()) {
+        Some(guard) => findings::of_guard(guard),
+        None => (finding.message.clone(), finding.place.clone()),
+    };
     Lint {
         code: finding.kind.lint_code(),
-        message: finding.message.clone(),
-        place: finding.place.clone(),
+        message,
+        place,
         number: finding.number,
         unit: finding.unit,
-        repair: best.map(|(_, _, repair)| repair),
+        repair: best.map(|b| b.repair),
         tried,
     }
 }

@@ -25,7 +25,11 @@ pub(super) fn proposals(finding: &Finding, pipeline: &Pipeline, m: &Measured) ->
         Kind::BankConflicts(array) => padded(pipeline, m, array),
         Kind::Uncoalesced(_) => coalesced(pipeline, m),
         Kind::IdleLanes => other_lengths(pipeline, m, &|tag| tag.is_in_block(), Side::Inner),
-        Kind::BytesInFlight => more_in_flight(pipeline, m),
+        Kind::BytesInFlight => {
+            let mut all = more_in_flight(pipeline, m);
+            all.extend(several_a_thread(pipeline, m));
+            all
+        }
         Kind::FewBlocks => {
             let mut all = other_lengths(pipeline, m, &|tag| tag.is_over_blocks(), Side::Outer);
             all.extend(chunks(pipeline, m));
@@ -34,7 +38,7 @@ pub(super) fn proposals(finding: &Finding, pipeline: &Pipeline, m: &Measured) ->
         Kind::Guards => assumed(pipeline, m),
         Kind::NoReuse(_, source) => without_copies(pipeline, source),
         Kind::TooSmall => Vec::new(),
-        Kind::Spilled => {
+        Kind::Spilled | Kind::FewResident => {
             let lanes = |tag: Tag| tag.is_jam() || tag == Tag::Unroll;
             let mut all = other_lengths(pipeline, m, &lanes, Side::Narrower);
             all.extend(rolled(pipeline, m));
@@ -223,8 +227,8 @@ fn other_lengths(
         // The nearest first: among equally good ones it changes least.
         let halving = std::iter::successors(Some(1024i64), |n| (*n > 1).then_some(n / 2));
         let iterations = iterations(m, &split.iname);
-        // Warps that have nothing to do at all are not counted as idle: a block that is longer than
-        // the loop would only have more of them. One below a warp has lanes that never run.
+        // A block that is longer than the loop would only have more warps that have nothing to do.
+        // One below a warp has lanes that never run.
         let is_useful = |n: i64| {
             let is_too_long = n > length && iterations.is_some_and(|all| n as f64 > all);
             let is_too_short = side == Side::Inner && n < length && threads_beside(m, length) * n < warp;
@@ -283,6 +287,40 @@ fn more_in_flight(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
             );
             let what = format!("run {by} iterations of `{name}` at once ({tag})");
             all.extend(proposal(what, pipeline, with_steps(pipeline, &steps).ok_or(())));
+        }
+    }
+    all
+}
+
+/// Several elements a thread, where a split leaves one to each: neighbouring threads keep
+/// neighbouring elements, and blocks get as many times longer.
+fn several_a_thread(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
+    let mut all = Vec::new();
+    for (k, step) in pipeline.steps().iter().enumerate() {
+        let Step::SplitIname(split) = step else { continue };
+        let (inner, Ok(length)) = (inner_name(split), split.length.value()) else { continue };
+        let is_map = m.kernel.tag(&inner).is_in_block() && m.kernel.tag(&outer_name(split)).is_over_blocks();
+        let [tile, part] = ["tile", "part"].map(|what| Name::new(format!("{}_{what}", split.iname)));
+        if !is_map || [&tile, &part].into_iter().any(|name| m.kernel.is_iname(name)) {
+            continue;
+        }
+        for (by, tag) in [(2, "ilp"), (4, "ilp"), (8, "ilp"), (4, "vec")] {
+            let is_vector = tag == "vec";
+            let Some(longer) = length.checked_mul(by) else { continue };
+            let mut steps = pipeline.steps().to_vec();
+            steps[k] = Step::SplitIname(SplitIname {
+                length: Number::Known(longer),
+                inner: Some(tile.clone()),
+                ..split.clone()
+            });
+            let (of, outer, within) = if is_vector { (by, &inner, &part) } else { (length, &part, &inner) };
+            let second = format!("split_iname({tile}, {of}, outer={outer}, inner={within})");
+            let Ok(second) = Pipeline::parse(&second) else { continue };
+            steps.splice(k + 1..k + 1, second.steps().iter().cloned());
+            let steps: Pipeline = steps.into_iter().collect();
+            let what = format!("let each thread have {by} elements of `{}` ({tag})", split.iname);
+            let after = with_steps(&steps, &format!("tag_inames({part}: {tag})")).ok_or(());
+            all.extend(proposal(what, pipeline, after));
         }
     }
     all
