@@ -16,6 +16,7 @@ mod suite;
 mod atoms;
 mod auto_launch;
 mod auto_products;
+mod body_limit;
 mod claims;
 mod common;
 mod complex;

@@ -268,3 +268,21 @@ fn a_text_that_is_not_known_to_compute_its_declared_kernel_is_refused() {
     let text = refusal(&call(&["check", &refuted]));
     assert!(text.contains("does not compute the kernel of its `declared` block"), "{text}");
 }
+
+/// On a terminal, what takes long shows what it is doing and for how long.
+#[cfg(target_os = "linux")]
+#[test]
+fn long_phases_tick_on_a_terminal() {
+    let (kernel, pipeline) = (example("kernels/matmul.lw"), example("pipelines/matmul/register_tile.pipe"));
+    let command = format!(
+        "{} bisect {kernel} {pipeline} --result --random a --random b --set m=64 --set n=64 --set l=64",
+        env!("CARGO_BIN_EXE_loopwright")
+    );
+    let Ok(output) = Command::new("script").args(["-qec", &command, "/dev/null"]).output() else {
+        eprintln!("skipped: there is no `script`");
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("trying steps"), "{text:?}");
+}

@@ -310,7 +310,7 @@ fn a_search_is_cheaper_than_the_rules_alone() {
 #[test]
 fn an_interrupted_search_prints_the_best_so_far() {
     let kernel = example("polybench/mvt.lw");
-    // An interrupt that comes before the search has begun ends the process at once.
+    // An interrupt that comes before the command has begun ends the process at once.
     for wait in [500, 2000, 8000] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_loopwright"));
         command.args(["auto", &kernel, "--search", "100000", "--set", "n=700"]);
@@ -331,6 +331,36 @@ fn an_interrupted_search_prints_the_best_so_far() {
         return;
     }
     panic!("the search never began");
+}
+
+/// An interrupt while the first pipeline is counted is answered, too; another one ends at once.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_before_the_first_pipeline_is_answered() {
+    use std::io::{BufRead, BufReader, Read};
+
+    let kernel = example("polybench/mvt.lw");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_loopwright"));
+    command.args(["auto", &kernel, "--search", "4", "--set", "n=6000"]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // Two arrays of 144 MB are filled first.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let interrupt = |id: u32| {
+        let sent = std::process::Command::new("kill").args(["-INT", &id.to_string()]).status();
+        assert!(sent.unwrap().success());
+    };
+    interrupt(child.id());
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    errors.read_line(&mut said).unwrap();
+    assert!(said.starts_with("interrupted: the best so far follows"), "{said}");
+    assert!(child.try_wait().unwrap().is_none(), "it has not counted anything yet");
+    interrupt(child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(text, "");
 }
 
 /// A number with an exponent is none of the integers.

@@ -341,6 +341,39 @@ fn steps_are_listed_and_have_pages() {
     assert!(refusal(&call(&["steps", "nothing_like_it"])).contains("`loopwright steps` lists all of them"));
 }
 
+/// Warnings and lints end a command with 1 where they are denied, as for continuous integration.
+#[test]
+fn warnings_can_be_denied() {
+    let folder = Folder::new("denied");
+    let gather = |facts: &str| {
+        format!(
+            "kernel gather(x: f32[m], idx: i32[n], y: f32[n], m: i32, n: i32)\n\
+             assume 1 <= m and 0 <= n\n{facts}domain {{ [i] : 0 <= i < n }}\ny[i] = x[idx[i]]\n"
+        )
+    };
+    let warned = folder.file("warned.lw", gather(""));
+    let clean = folder.file("clean.lw", gather("fact 0 <= idx < m\n"));
+    let code = |args: &[&str]| {
+        let output = call(args);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (denied, text) = code(&["check", &warned, "--deny-warnings"]);
+    assert_eq!(denied, Some(1));
+    assert!(text.contains("warning[unbounded-data]"), "{text}");
+    assert_eq!(code(&["check", &warned]), (Some(0), text));
+    assert_eq!(code(&["check", &clean, "--deny-warnings"]).0, Some(0));
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("pipelines/segmented_sum/block_per_segment.pipe"));
+    let lint = |more: &[&str]| {
+        code(&[&["lint", &kernel, &pipeline, "--set", "nseg=5", "--set", "len=5"][..], more].concat())
+    };
+    let (allowed, text) = lint(&[]);
+    assert!(allowed == Some(0) && text.contains("lint[sizes-too-small]"), "{text}");
+    assert_eq!(lint(&["--deny-warnings"]), (Some(1), text));
+    assert_eq!(lint(&["--deny-warnings", "--json"]).0, Some(1));
+}
+
 /// What data decide is legal, and `check` says that nothing bounds them.
 #[test]
 fn check_warns_where_nothing_bounds_what_a_subscript_reads() {

@@ -371,12 +371,15 @@ fn a_search_that_was_killed_goes_on_with_its_log() {
     let again =
         out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("LOG"))).output().unwrap());
     assert!(again.contains(&format!("\n{} outcomes were taken from the log\n", kept - 1)), "{again}");
+    assert!(again.contains(&format!("\nnote: line {kept} of {log} is torn or no record")), "{again}");
     // The same as a search that was never interrupted.
     let whole =
         out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("OTHER"))).output().unwrap());
     let of = |text: &str| -> Vec<String> {
         text.lines()
-            .filter(|l| !l.starts_with("spent") && !l.contains("from the log"))
+            .filter(|l| {
+                !l.starts_with("spent") && !l.contains("from the log") && !l.starts_with("note: line")
+            })
             .map(str::to_owned)
             .collect()
     };
@@ -440,6 +443,43 @@ fn an_interrupted_search_says_how_to_go_on() {
             assert!(text.contains("with `--log FILE` the same command goes on"), "{text}");
         }
     }
+}
+
+/// A search that is to write files writes what it has when it is interrupted, and marks it.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_search_writes_its_files() {
+    let folder = Folder::new("interrupted-files");
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
+    let space =
+        folder.file("all.space", "width in powers(8, 128)\nrows in powers(4, 64)\nblock_rows in [32, 64]\n");
+    let [log, html, best, record] =
+        ["log.jsonl", "page.html", "best.pipe", "tuned.json"].map(|name| folder.path(name));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loopwright"));
+    command.args(["tune", &kernel, &pipeline, &space, "--device", "emulator"]);
+    command.args(["--set", "nseg=4096", "--set", "len=512", "--sample", "nseg=512"]);
+    command.args(["--log", &log, "--html", &html, "--best", &best, "--record", &record]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    while whole_lines(&log) < 2 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(child.try_wait().unwrap().is_none(), "it was interrupted before it ended");
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    let (text, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(130), "{text}{said}");
+    assert!(said.contains("interrupted: the table and the files follow"), "{said}");
+    assert!(said.contains("from which the same command goes on"), "{said}");
+    let note = "the search was interrupted when it had looked at ";
+    assert!(text.contains(note) && text.contains("best by the counts"), "{text}");
+    assert!(std::fs::read_to_string(&html).unwrap().contains(note));
+    let best = std::fs::read_to_string(&best).unwrap();
+    assert!(best.contains("\n# The search was interrupted: there may be better points.\n"), "{best}");
+    assert!(best.contains("tag_inames("), "{best}");
+    assert!(std::fs::read_to_string(&record).unwrap().contains("\"interrupted\""));
 }
 
 /// The interrupt may come while NVRTC is being loaded: its destructors then wait for the loader, or

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use loopwright_kernel_ir::Name;
 
 use crate::page::{Frame, STYLE, Scale, escape, number, spaced};
-use crate::{Cost, Key, Outcome, Point, Tuning, tuning::best_first};
+use crate::{Cost, Outcome, Point, Tuning, tuning::best_first};
 
 const WIDTH: f64 = 368.0;
 const HEIGHT: f64 = 250.0;
@@ -149,15 +149,8 @@ impl Tuning {
             if timed { "timed" } else { "counted, none timed" },
             escape(&self.key.problem)
         );
-        let Key { library, driver, compiler, .. } = &self.key;
-        let versions = [("loopwright", library), ("driver", driver), ("NVRTC", compiler)];
-        let versions: Vec<String> = versions
-            .into_iter()
-            .filter(|(_, version)| !version.is_empty())
-            .map(|(what, version)| escape(&format!("{what} {version}")))
-            .collect();
         let made = if made.is_empty() { String::new() } else { format!("{}. ", escape(made)) };
-        let _ = write!(out, "<p class=\"note\">{made}{}.</p>", versions.join(", "));
+        let _ = write!(out, "<p class=\"note\">{made}{}.</p>", escape(&self.key.versions()));
         for note in &self.notes {
             let _ = write!(out, "<p>Note: {}.</p>", escape(note));
         }

@@ -59,6 +59,15 @@ impl Key {
         read_problem(&self.problem).1
     }
 
+    /// What it was found with, for pages: the versions of the library, of the driver and of the
+    /// compiler, where there are such.
+    pub(crate) fn versions(&self) -> String {
+        let driver = if self.driver.is_empty() { String::new() } else { format!("driver {}", self.driver) };
+        let all = [format!("loopwright {}", self.library), driver, self.compiler.clone()];
+        let all: Vec<String> = all.into_iter().filter(|version| !version.is_empty()).collect();
+        all.join(", ")
+    }
+
     /// The types of the arrays, such as `x: f32, out: f32`.
     pub fn types(&self) -> String {
         read_problem(&self.problem).0

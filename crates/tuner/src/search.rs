@@ -49,6 +49,27 @@ fn check_count(points: usize, budget: Option<Duration>) -> Result<(), Diagnostic
     ))
 }
 
+/// What ends a search before its points do.
+struct End<'e> {
+    deadline: Option<Instant>,
+    stop: &'e (dyn Fn() -> bool + Sync),
+}
+
+impl End<'_> {
+    fn is_over(&self) -> bool {
+        (self.stop)() || self.deadline.is_some_and(|d| Instant::now() >= d)
+    }
+
+    /// Notes which of them it was.
+    fn mark(&self, tuning: &mut Tuning) {
+        if (self.stop)() {
+            tuning.interrupted = true;
+        } else {
+            tuning.out_of_time = true;
+        }
+    }
+}
+
 impl Tuner<'_> {
     /// Runs the search, which began at `start`.
     pub(crate) fn search(mut self, start: Instant) -> Result<Tuning, Diagnostic> {
@@ -133,26 +154,34 @@ impl Tuner<'_> {
             not_used,
             spent: Spent::default(),
             out_of_time: false,
+            interrupted: false,
         };
-        let deadline = self.budget.map(|b| start + b);
+        let stop = std::mem::replace(&mut self.stop, Box::new(|| false));
+        let end = End { deadline: self.budget.map(|b| start + b), stop: &*stop };
         let of = tuning.candidates.len();
         (self.progress)(&Progress { phase: Phase::Reference, done: 0, of, best: None, point: None });
         let since = Instant::now();
-        let judge = Judge::new(self.plan.kernel, sample, deadline)?;
+        let judge = Judge::new(self.plan.kernel, sample, end.deadline)?;
         tuning.spent.reference = since.elapsed();
         match judge {
             Some(judge) => {
                 let since = Instant::now();
-                self.count(&mut tuning, &judge, sample, deadline, log.as_ref())?;
+                self.count(&mut tuning, &judge, sample, &end, log.as_ref())?;
                 tuning.spent.counting = since.elapsed();
-                if self.plan.device.is_gpu() {
-                    self.time(&mut tuning, &points, &judge, sample, deadline, log.as_ref())?;
+                if self.plan.device.is_gpu() && !tuning.interrupted {
+                    self.time(&mut tuning, &points, &judge, sample, &end, log.as_ref())?;
                 }
             }
             None => tuning.out_of_time = true,
         }
         if tuning.finalists.is_empty() {
             tuning.best = best_first(&tuning.candidates).first().copied();
+        }
+        if tuning.interrupted {
+            let looked_at = tuning.candidates.iter().filter(|(_, o)| o.is_some()).count();
+            tuning
+                .notes
+                .push(format!("the search was interrupted when it had looked at {looked_at} of {of} points"));
         }
         tuning.spent = tuning.spent.of(start.elapsed());
         Ok(tuning)
@@ -164,7 +193,7 @@ impl Tuner<'_> {
         tuning: &mut Tuning,
         judge: &Judge,
         sample: &Args,
-        deadline: Option<Instant>,
+        end: &End<'_>,
         log: Option<&Journal>,
     ) -> Result<(), Diagnostic> {
         // On a device all points are counted, so that the strategy knows their costs. Without one,
@@ -186,7 +215,6 @@ impl Tuner<'_> {
         let (work, integers) = self.plan.work_of(sample, scale)?;
         let emulator = Device::emulator();
         let mut done = 0;
-        let is_over = || deadline.is_some_and(|d| Instant::now() >= d);
         let of = search.looked_at().saturating_sub(recalled);
         (self.progress)(&Progress { phase: Phase::Counting, done, of, best: None, point: None });
         loop {
@@ -194,8 +222,8 @@ impl Tuner<'_> {
             if chunk.is_empty() {
                 break;
             }
-            if is_over() {
-                tuning.out_of_time = true;
+            if end.is_over() {
+                end.mark(tuning);
                 break;
             }
             let found: Vec<Option<Outcome>> = {
@@ -220,7 +248,7 @@ impl Tuner<'_> {
                     .into_par_iter()
                     .zip(&chunk)
                     .map(|(kernel, k)| {
-                        if is_over() {
+                        if end.is_over() {
                             return Ok(None);
                         }
                         let outcome = context.outcome(kernel);
@@ -235,7 +263,7 @@ impl Tuner<'_> {
                         note(&mut search, *k, outcome);
                         done += 1;
                     }
-                    None => tuning.out_of_time = true,
+                    None => end.mark(tuning),
                 }
                 tuning.candidates[*k].1 = outcome;
             }
@@ -253,7 +281,7 @@ impl Tuner<'_> {
         points: &[Point],
         judge: &Judge,
         sample: &Args,
-        deadline: Option<Instant>,
+        end: &End<'_>,
         log: Option<&Journal>,
     ) -> Result<(), Diagnostic> {
         let estimates: Vec<Option<f64>> = tuning
@@ -283,8 +311,8 @@ impl Tuner<'_> {
         let mut ready = self.plan.compile(points, &search.next_batch());
         tuning.spent.compiling += since.elapsed();
         while !ready.is_empty() {
-            if deadline.is_some_and(|d| Instant::now() >= d) {
-                tuning.out_of_time = true;
+            if end.is_over() {
+                end.mark(tuning);
                 break;
             }
             // The next batch is chosen before this one is measured, so that it can be compiled
@@ -326,9 +354,11 @@ impl Tuner<'_> {
                 compiled.map_err(|_| Diagnostic::new("internal", "a thread that compiled has panicked"))?;
         }
 
-        let since = Instant::now();
-        self.finals(tuning, points, &sets)?;
-        tuning.spent.finals = since.elapsed();
+        if !tuning.interrupted {
+            let since = Instant::now();
+            self.finals(tuning, points, &sets)?;
+            tuning.spent.finals = since.elapsed();
+        }
         Ok(())
     }
 

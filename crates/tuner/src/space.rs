@@ -204,11 +204,15 @@ impl Space {
         }
         if let Some(name) = self.parameters.keys().find(|n| !open.contains(n)) {
             let known: Vec<String> = open.iter().map(|n| format!("`${n}`")).collect();
+            let help = match known.is_empty() {
+                true => format!("no number of the pipeline is open: write `${name}` in place of one"),
+                false => format!("its parameters are {}", known.join(", ")),
+            };
             return Err(Diagnostic::new(
                 "unknown-parameter",
                 format!("the space has candidates for `{name}`, which the pipeline does not have"),
             )
-            .help(format!("its parameters are {}", known.join(", "))));
+            .help(help));
         }
         Ok(())
     }
@@ -389,6 +393,10 @@ mod tests {
     fn a_space_fits_its_pipeline() {
         let pipeline = Pipeline::parse("split_iname(i, $block)").expect("it is one");
         let code = |space: Space| space.check(&pipeline).map_err(|d| d.code);
+        let closed = Pipeline::parse("split_iname(i, 64)").expect("it is one");
+        let refused = Space::new().parameter("block", [1]).check(&closed).expect_err("nothing is open");
+        let help = "no number of the pipeline is open: write `$block` in place of one";
+        assert_eq!(refused.help.as_deref(), Some(help));
         assert_eq!(code(Space::new().parameter("block", [1])), Ok(()));
         assert_eq!(code(Space::new()), Err("open-parameter"));
         assert_eq!(

@@ -43,7 +43,11 @@ impl Tuning {
         }
         let left = self.candidates.iter().filter(|(_, o)| o.is_none()).count();
         if left > 0 {
-            let why = if self.out_of_time { "the time was over" } else { "the strategy left them out" };
+            let why = match (self.interrupted, self.out_of_time) {
+                (true, _) => "the search was interrupted",
+                (false, true) => "the time was over",
+                (false, false) => "the strategy left them out",
+            };
             let _ = writeln!(text, "{left} points were not looked at: {why}");
         }
         if self.recalled > 0 {

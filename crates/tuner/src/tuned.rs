@@ -189,6 +189,9 @@ pub struct TunedRecord {
     pub timed: bool,
     /// The fraction of the memory's limit that the best one reaches; only if it was timed.
     pub fraction_of_limit: Option<f64>,
+    /// Whether the search was interrupted, so that there may be better points.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// The most points per record.
@@ -213,6 +216,7 @@ impl Tuning {
             best: points,
             timed,
             fraction_of_limit: self.fraction_of_limit(),
+            interrupted: self.interrupted,
         })
     }
 }
@@ -418,6 +422,7 @@ mod tests {
             best: vec![TunedPoint { point, milliseconds: 0.5 }],
             timed: true,
             fraction_of_limit: Some(0.9),
+            interrupted: false,
         }
     }
 

@@ -22,6 +22,7 @@ pub struct Tuner<'a> {
     pub(crate) scale: Option<f64>,
     pub(crate) strategy: Strategy,
     pub(crate) budget: Option<Duration>,
+    pub(crate) stop: Box<dyn Fn() -> bool + Sync + 'a>,
     pub(crate) log: Option<PathBuf>,
     pub(crate) name: Option<String>,
     pub(crate) finalists: usize,
@@ -56,6 +57,7 @@ impl<'a> Tuner<'a> {
             scale: None,
             strategy: Strategy::Exhaustive,
             budget: None,
+            stop: Box::new(|| false),
             log: None,
             name: None,
             finalists: 6,
@@ -101,6 +103,14 @@ impl<'a> Tuner<'a> {
     /// progress are completed, and the finals of the timed points take place.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
+        self
+    }
+
+    /// Ends the search with what it has found as soon as this holds, as when a user interrupts it.
+    /// It is asked before each point that is counted, and before each batch that is timed; there
+    /// are no finals then.
+    pub fn stop_when(mut self, stop: impl Fn() -> bool + Sync + 'a) -> Self {
+        self.stop = Box::new(stop);
         self
     }
 
@@ -205,7 +215,10 @@ impl<'a> Tuner<'a> {
             }
             None => Vec::new(),
         };
-        Ok(Tuning { notes, ..self.search(start)? })
+        let mut found = self.search(start)?;
+        // The search has notes of its own.
+        found.notes.splice(0..0, notes);
+        Ok(found)
     }
 
     /// Refuses sizes at which no instruction is executed: all points would cost nothing.

@@ -26,8 +26,8 @@ pub struct Tuning {
     pub record_key: RecordKey,
     /// The machine for which costs are estimated.
     pub machine: Machine,
-    /// Every point of the space with its outcome; none for points that the strategy or the time
-    /// budget left out before they were counted.
+    /// Every point of the space with its outcome; none for points that the strategy, the time
+    /// budget or an interrupt left out before they were counted.
     pub candidates: Vec<(Point, Option<Outcome>)>,
     /// The best few, timed in alternation, best first; empty if nothing was timed.
     pub finalists: Vec<Finalist>,
@@ -45,6 +45,8 @@ pub struct Tuning {
     pub spent: Spent,
     /// Whether the time budget ended the search.
     pub out_of_time: bool,
+    /// Whether [`Tuner::stop_when`](crate::Tuner::stop_when) ended the search.
+    pub interrupted: bool,
 }
 
 impl Tuning {
@@ -64,6 +66,12 @@ impl Tuning {
             return None;
         }
         let looked_at = self.candidates.iter().filter(|(_, o)| o.is_some()).count();
+        if self.interrupted {
+            return Some(match looked_at {
+                0 => "the search was interrupted before any point was looked at",
+                _ => "no point that was looked at is legal, and the search was interrupted",
+            });
+        }
         Some(match (looked_at, self.out_of_time) {
             (0, true) => {
                 "the time budget ended before any point was looked at: raise it, or give a smaller \

@@ -199,7 +199,8 @@ fn the_page_draws_a_line_a_series_and_estimates_differently() {
          not timed.",
         "On emulator, for a GPU B; limit 4.00 TB/s, as described. Estimated by the counts: \
          nothing was timed.",
-        "Version 0.1.0, driver 13.0, nvrtc 13.0.</p><pre>split_iname(i, $width)\n\
+        "Found with loopwright 0.1.0, driver 13.0, nvrtc 13.0.</p></body>",
+        "Found with loopwright 0.1.0, driver 13.0, nvrtc 13.0.</p><pre>split_iname(i, $width)\n\
          tag_inames(s: short)</pre>",
     ] {
         assert!(page.contains(said), "{said}\n{page}");

@@ -1,5 +1,7 @@
 //! Whole searches on the emulator.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use loopwright_kernel_ir::{DType, LoopKernel};
@@ -181,6 +183,46 @@ out[s] = sum(i, x[i])
         assert_eq!(keys(&on_device), keys(&args));
         assert!(keys(&args).1.data_class.starts_with("offsets: mean about 32, "), "{:?}", keys(&args).1);
     }
+}
+
+/// A line of a log that cannot be read is left out, and the search says so.
+#[test]
+fn torn_lines_of_a_log_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log.jsonl");
+    std::fs::write(&log, "{\"key\": {\"ker\n").expect("it is written");
+    let tuning = tune("rows in [1]\nlanes in [1]\n", 64, |t| t.log(&log));
+    assert_eq!(tuning.notes.len(), 1, "{:?}", tuning.notes);
+    assert!(tuning.notes[0].starts_with("line 1 of ") && tuning.notes[0].contains("is torn or no record"));
+}
+
+#[test]
+fn an_interrupted_search_has_what_it_has_found() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let space = "rows in 1..=40\nlanes in [1, 2]\n";
+    let tuning = tune(space, 64, |t| {
+        let asked = Arc::clone(&asked);
+        t.stop_when(move || asked.fetch_add(1, Ordering::SeqCst) >= 5)
+    });
+    let looked_at = tuning.candidates.iter().filter(|(_, o)| o.is_some()).count();
+    assert!(tuning.interrupted && !tuning.out_of_time && tuning.best.is_some());
+    assert!((1..=5).contains(&looked_at), "{looked_at}");
+    let note = format!("the search was interrupted when it had looked at {looked_at} of 80 points");
+    assert_eq!(tuning.notes, [note.as_str()]);
+    let table = tuning.table();
+    assert!(
+        table.contains(&format!("{} points were not looked at: the search was interrupted", 80 - looked_at))
+    );
+    assert!(table.contains(&note) && tuning.html().contains(&note), "{table}");
+    let record = tuning.record().expect("there is a best point");
+    assert!(
+        record.interrupted && serde_json::to_string(&record).expect("JSON").contains("\"interrupted\":true")
+    );
+    let none = tune(space, 64, |t| t.stop_when(|| true));
+    assert_eq!(none.why_none(), Some("the search was interrupted before any point was looked at"));
+    let whole = tune("rows in 1..=2\nlanes in [1]\n", 64, |t| t.stop_when(|| false));
+    assert!(!whole.interrupted && whole.notes.is_empty());
+    assert!(!serde_json::to_string(&whole.record()).expect("JSON").contains("interrupted"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `auto`
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args as ClapArgs;
 use loopwright::{
@@ -43,6 +44,14 @@ impl Auto {
             let found = found.with_wishes_tried(&given.apply(&declared)?, &Target::default(), &launch);
             return report::say(&format!("{given}{found}"));
         }
+        // Before anything that takes long, so that an interrupt is always answered.
+        let interrupted = match self.search {
+            Some(_) => interrupt::ends(
+                "interrupted: the best so far follows when the pipeline that is counted now is done; another \
+                 interrupt ends at once",
+            ),
+            None => Arc::default(),
+        };
         // The pipeline alone: `--auto` changes nothing here. Sizes of -p are those of what the
         // rules put first.
         let given = Form { auto: false, ..self.form.clone() }.pipeline()?;
@@ -54,7 +63,7 @@ impl Auto {
                 let found = auto_with_witnesses(&begun, &target, &launch);
                 (found.with_wishes_tried(&begun, &target, &launch), String::new(), false)
             }
-            Some(most) => self.searched(&begun, most)?,
+            Some(most) => self.searched(&begun, most, &interrupted)?,
         };
         let text = if self.refused { format!("{found:#}") } else { found.to_string() };
         report::say(&format!("{given}{note}{text}"))?;
@@ -70,17 +79,14 @@ impl Auto {
         &self,
         begun: &LoopKernel,
         most: usize,
+        interrupted: &AtomicBool,
     ) -> Result<(loopwright::auto::Found, String, bool), Failure> {
+        let phase = report::Phase::begin("searching");
         let args = self.arguments.args(begun, true)?;
         let machine = Machine::h200();
         // What cannot be run for these arguments at all is not a candidate, and says why.
         let launch = input::launch(begun, &self.arguments, None);
         estimate(&auto_for(begun, &Target::default(), &launch).kernel, &args, &machine)?;
-        let phase = report::Phase::begin("searching");
-        let interrupted = interrupt::ends(
-            "interrupted: the best so far follows when the pipeline that is counted now is done; another \
-             interrupt ends at once",
-        );
         let is_over = || interrupted.load(Ordering::SeqCst);
         let mut cost = |kernel: &LoopKernel| Some(estimate(kernel, &args, &machine).ok()?.estimate_ms);
         let searched = search_for(begun, &Target::default(), &launch, most, &mut || !is_over(), &mut cost);

@@ -52,11 +52,13 @@ impl Bisect {
         let pipeline = self.form.pipeline()?;
         // Why the property cannot be evaluated before the first step and after each one.
         let mut refusals: Vec<Option<Diagnostic>> = Vec::new();
+        let phase = report::Phase::begin("trying steps");
         let found = pipeline.bisect(&declared, |kernel| {
             let held = self.holds(kernel);
             refusals.push(held.as_ref().err().cloned());
             held
         })?;
+        drop(phase);
         // Nothing is known of the end if the property cannot be evaluated there: the step that made
         // it so is the one that is sought.
         let known = refusals.iter().rposition(Option::is_none).map_or(0, |last| last + 1);

@@ -40,8 +40,8 @@ pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), 
     Ok((kernel, program))
 }
 
-/// Runs the command `loopwright check`.
-pub fn check(form: &Form, binding: &Binding, schedule: bool) -> Result<(), Failure> {
+/// Runs the command `loopwright check`. Warnings are refused where they are denied.
+pub fn check(form: &Form, binding: &Binding, schedule: bool, denied: bool) -> Result<(), Failure> {
     let (kernel, program) = lowered(form, binding)?;
     // A kernel that no current device can launch is an error even without a device.
     check_limits_of(&kernel, &program, Device::emulator().limits())?;
@@ -68,18 +68,21 @@ pub fn check(form: &Form, binding: &Binding, schedule: bool) -> Result<(), Failu
     let declared = kernel.declared();
     let notes = declared.single_in_double().into_iter().chain(declared.last_values());
     let written = form.declared_text();
+    let mut warned = false;
     for mut note in notes.chain(declared.unbounded_subscripts()) {
         if let (Some((origin, written)), Ok(read)) = (&written, form.declared()) {
             note = read.note_in(origin, written, note);
         }
         let _ = writeln!(text, "{}", report::warning(&note));
+        warned = true;
     }
     if schedule {
         let options = LowerOptions { index: program.index, ..LowerOptions::default() };
         let _ = write!(text, "\n{}", loopwright::lowering::schedule(&kernel, options)?);
     }
     report::say_sections(&text)?;
-    Ok(())
+    // What was printed says why.
+    if warned && denied { Err(Failure::Told) } else { Ok(()) }
 }
 
 fn host(program: &Program, body: &[HostStmt], depth: usize, text: &mut String) {

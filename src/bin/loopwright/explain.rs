@@ -46,7 +46,10 @@ impl Explain {
             return Ok(());
         }
         let declared = self.form.declared()?;
-        let mut explained = self.form.pipeline()?.explain(&declared);
+        let pipeline = self.form.pipeline()?;
+        let phase = report::Phase::begin("proving");
+        let mut explained = pipeline.explain(&declared);
+        drop(phase);
         let refusal = explained.refusal().cloned();
         if refusal.is_some() {
             // It is reported like other refusals, with its place.
@@ -75,7 +78,10 @@ impl Explain {
     /// What lowering does to the kernel before it decides about loops, guards and barriers, with
     /// the verdicts. A kernel with open types has none yet: they are bound with the arguments.
     fn realizations(&self, kernel: &LoopKernel) -> Result<(), Failure> {
-        let realized = match realized(kernel, &Target::default()) {
+        let phase = report::Phase::begin("lowering");
+        let realized = realized(kernel, &Target::default());
+        drop(phase);
+        let realized = match realized {
             Ok(realized) => realized,
             Err(refusal) if refusal.code == "open-type" => return Ok(()),
             Err(refusal) => {
@@ -108,12 +114,15 @@ impl Compare {
         standard_input_once([self.form.kernel.as_str(), first, second])?;
         let open = [read_pipeline(first)?, read_pipeline(second)?];
         let bound = bound_each(&open, &self.form.parameters)?;
+        let phase = report::Phase::begin("proving");
         // The difference of two refusals would say nothing of -p.
         for pipeline in bound.iter().filter(|pipeline| !pipeline.parameters().is_empty()) {
             let _ = pipeline.apply(&declared)?;
         }
         let [first, second] = &bound[..] else { return Ok(()) };
-        match first.compare(second, &declared) {
+        let divergence = first.compare(second, &declared);
+        drop(phase);
+        match divergence {
             Some(divergence) => report::say_changes(&divergence.to_string())?,
             None => report::say("the kernels are equal after every step\n")?,
         }

@@ -97,18 +97,17 @@ fn text(progress: Option<&Progress>, log: Option<&Path>) -> String {
         }
     };
     text += &match log {
-        Some(log) => {
-            let kept = std::fs::read(log).map_or(0, |bytes| bytes.iter().filter(|b| **b == b'\n').count());
-            format!(
-                "\n{} holds {kept} outcomes, from which the same command goes on; `--budget SECONDS` \
-                 ends it in time, with a table",
-                log.display()
-            )
-        }
+        Some(log) => format!("\n{}; `--budget SECONDS` ends it in time, with a table", kept(log)),
         None => "\nnothing was kept: with `--log FILE` the same command goes on where it was interrupted"
             .to_owned(),
     };
     text
+}
+
+/// What a log has, from which an interrupted search goes on.
+pub fn kept(log: &Path) -> String {
+    let kept = std::fs::read(log).map_or(0, |bytes| bytes.iter().filter(|b| **b == b'\n').count());
+    format!("{} holds {kept} outcomes, from which the same command goes on", log.display())
 }
 
 #[cfg(test)]

@@ -17,6 +17,9 @@ pub struct Lint {
     /// Print the lints as JSON.
     #[arg(long)]
     json: bool,
+    /// Exit with status 1 if there is a lint.
+    #[arg(long)]
+    deny_warnings: bool,
 }
 
 impl Lint {
@@ -32,7 +35,7 @@ impl Lint {
         if self.json {
             let text = serde_json::to_string_pretty(&lints).unwrap_or_default();
             report::say(&format!("{text}\n"))?;
-            return Ok(());
+            return self.verdict(&lints);
         }
         for lint in &lints {
             report::say_lint(&format!("{lint}\n\n"))?;
@@ -42,6 +45,11 @@ impl Lint {
             0 => "no lints\n".to_owned(),
             n => format!("{n} {}, {repaired} with a repair\n", if n == 1 { "lint" } else { "lints" }),
         })?;
-        Ok(())
+        self.verdict(&lints)
+    }
+
+    /// Lints are refused where they are denied; what was printed says why.
+    fn verdict(&self, lints: &[loopwright::tuner::Lint]) -> Result<(), Failure> {
+        if self.deny_warnings && !lints.is_empty() { Err(Failure::Told) } else { Ok(()) }
     }
 }

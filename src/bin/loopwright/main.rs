@@ -81,6 +81,9 @@ enum Command {
         /// barriers with the dependence that each enforces, shared loads, vectors, joins.
         #[arg(long)]
         schedule: bool,
+        /// Exit with status 1 if there is a warning.
+        #[arg(long)]
+        deny_warnings: bool,
     },
     /// Print a kernel from a line: an einsum, a map, a copy with permuted axes, a reduction, a
     /// scan, the k largest. `run`, `auto` and the other commands take what it prints.
@@ -219,8 +222,8 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Make(make) => make.make(),
         Command::Auto(auto) => auto.auto().map_err(|f| auto.form.locate(f)),
         Command::Bisect(bisect) => bisect.bisect().map_err(|f| bisect.form.locate(f)),
-        Command::Check { form, binding, schedule } => {
-            check::check(&form, &binding, schedule).map_err(|f| form.locate(f))
+        Command::Check { form, binding, schedule, deny_warnings } => {
+            check::check(&form, &binding, schedule, deny_warnings).map_err(|f| form.locate(f))
         }
         Command::Count(count) => count.count().map_err(|f| count.form.locate(f)),
         Command::Cuda { form, binding, compile } => {

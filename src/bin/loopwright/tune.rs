@@ -1,6 +1,7 @@
 //! `tune`
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, atomic::Ordering};
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
@@ -59,7 +60,8 @@ pub struct Tune {
     /// Keep outcomes in this file, and resume from those it holds.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Write an HTML page with plots.
+    /// Write an HTML page with plots. This file and those of the two next options are also written
+    /// by a search that is interrupted, with the best so far, and say so.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write the pipeline with the best values.
@@ -227,7 +229,12 @@ impl Tune {
             bar.set_style(style);
         }
         bar.enable_steady_tick(report::TICK);
-        let state = interrupt::tell(&bar, self.log.as_deref());
+        // What is to be written is written of what there is; otherwise an interrupt ends at once.
+        let writes = [&self.html, &self.best, &self.record].iter().any(|file| file.is_some());
+        let (state, interrupted) = match writes {
+            true => (None, interrupt::ends(WRITES)),
+            false => (Some(interrupt::tell(&bar, self.log.as_deref())), Arc::default()),
+        };
         bar.set_message("space");
         let (pipeline, space) = match (&self.pipeline, &self.space) {
             _ if self.auto => automatic(&kernel, self.own_pipeline()?)?,
@@ -264,8 +271,11 @@ impl Tune {
             .strategy(strategy)
             .launches(self.launches)
             .most_statements(self.most_statements)
+            .stop_when(|| interrupted.load(Ordering::SeqCst))
             .on_progress(|p: &Progress| {
-                state.set(p);
+                if let Some(state) = &state {
+                    state.set(p);
+                }
                 bar.set_length(p.of as u64);
                 bar.set_position(p.done as u64);
                 bar.set_message(phase(p.phase));
@@ -328,15 +338,30 @@ impl Tune {
         }
         if let (Some(path), Some(best)) = (&self.best, tuning.best_point()) {
             let bound = pipeline.bind(best.values().map(|(n, v)| (n.as_str(), v)))?;
-            files::write(path, &format!("# Tuned on {}: {best}\n{bound}", tuning.key.device))?;
+            let device = &tuning.key.device;
+            let cut = match tuning.interrupted {
+                true => "# The search was interrupted: there may be better points.\n",
+                false => "",
+            };
+            files::write(path, &format!("# Tuned on {device}: {best}\n{cut}{bound}"))?;
         }
         if let (Some(path), Some(record)) = (&self.record, tuning.record()) {
             TunedRecords::load_or_new(path)?.with(record).save(path)?;
+        }
+        if tuning.interrupted {
+            if let Some(log) = &self.log {
+                report::note(&interrupt::kept(log));
+            }
+            interrupt::end();
         }
         // The table says why there is none.
         if tuning.why_none().is_some() { Err(Failure::Told) } else { Ok(()) }
     }
 }
+
+/// What the first interrupt of a search says that writes files.
+const WRITES: &str = "interrupted: the table and the files follow when the points that are looked at now are \
+                      done; another interrupt ends at once";
 
 /// The pipeline that is found for a kernel after a user's steps, and the space of its sizes.
 fn automatic(kernel: &LoopKernel, own: Pipeline) -> Result<(Pipeline, Space), Failure> {

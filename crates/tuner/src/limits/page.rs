@@ -1,6 +1,7 @@
 //! The report as one self-contained page: the plot as inline SVG, no scripts, no external
 //! resources.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::{Best, LimitReport, Reached, Series};
@@ -145,9 +146,13 @@ impl LimitReport {
         }
         self.tabulate(&mut out);
         self.describe(&mut out, printed);
-        if !made.is_empty() {
-            let _ = write!(out, "<p class=\"note\">{}.</p>", escape(made));
-        }
+        // Each line has its own above, if they differ.
+        let versions: BTreeSet<String> = self.series.iter().map(|s| s.key.versions()).collect();
+        // Without a device there is no driver: the versions of those with one say it all.
+        let is_told = |short: &String| versions.iter().any(|v| v != short && v.starts_with(short.as_str()));
+        let versions: Vec<&str> = versions.iter().filter(|v| !is_told(v)).map(String::as_str).collect();
+        let made = if made.is_empty() { String::new() } else { format!("{}. ", escape(made)) };
+        let _ = write!(out, "<p class=\"note\">{made}Found with {}.</p>", escape(&versions.join("; ")));
         out.push_str("</body></html>\n");
         out
     }
@@ -271,17 +276,8 @@ impl LimitReport {
                 let _ = write!(out, " {}.", capital(note));
             }
             let key = &series.key;
-            let driver =
-                if key.driver.is_empty() { String::new() } else { format!(", driver {}", key.driver) };
-            let compiler =
-                if key.compiler.is_empty() { String::new() } else { format!(", {}", key.compiler) };
-            let _ = write!(
-                out,
-                " Arrays: {}. Version {}{}.</p>",
-                escape(&key.types()),
-                escape(&key.library),
-                escape(&format!("{driver}{compiler}"))
-            );
+            let _ =
+                write!(out, " Arrays: {}. Found with {}.</p>", escape(&key.types()), escape(&key.versions()));
             for text in [series.declared.trim(), key.pipeline.trim()].iter().filter(|t| !t.is_empty()) {
                 let _ = write!(out, "<pre>{}</pre>", escape(text));
             }
