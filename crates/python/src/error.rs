@@ -93,6 +93,15 @@ fn in_python(mut diagnostic: Diagnostic) -> Diagnostic {
     {
         diagnostic.help = Some(format!("give it a value: `kernel.apply(pipeline, {name}=128)`"));
     }
+    if diagnostic.code == "open-parameter"
+        && let Some((_, rest)) = diagnostic.message.split_once("the pipeline's parameter `$")
+        && let Some((name, _)) = rest.split_once('`')
+    {
+        diagnostic.help = Some(format!(
+            "give it values to try: `tune(kernel, pipeline, {{\"{name}\": [64, 128]}})`, or a line \
+             `{name} in [64, 128]` of a space that is a text"
+        ));
+    }
     if diagnostic.code == "open-type" {
         let name = diagnostic.message.split('`').nth(1).unwrap_or("T");
         diagnostic.help = Some(format!(

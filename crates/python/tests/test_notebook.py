@@ -74,6 +74,12 @@ class Searches(unittest.TestCase):
         self.assertEqual(code(BLOCKS, space, self.arguments, strategy="best"), "strategy")
         self.assertEqual(code(BLOCKS, space, self.arguments, points=3), "strategy")
         self.assertEqual(code(BLOCKS, {}, self.arguments), "open-parameter")
+        help = refused(BLOCKS, {}, self.arguments).help
+        self.assertIn('{"threads": [64, 128]}', help)
+        self.assertNotIn("add a line", help)
+        closed = refused(BLOCKS.replace("$threads", "64"), space, self.arguments)
+        self.assertEqual(closed.code, "unknown-parameter")
+        self.assertIn("write `$threads` in place of one", closed.help)
         none = refused(BLOCKS, {"threads": [0]}, self.arguments)
         self.assertEqual(none.code, "no-point")
         self.assertEqual(str(none).count("no point is legal"), 1)

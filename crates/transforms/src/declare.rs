@@ -25,6 +25,26 @@
 //! }
 //! ```
 //!
+//! What a step's methods return is a changed step, and a step does nothing until it is applied. The
+//! compiler tells whoever drops one:
+//!
+//! ```
+//! #![deny(unused_must_use)]
+//! use loopwright_transforms::JoinInames;
+//!
+//! let step = JoinInames::new(["i", "j"]).named("k");
+//! assert_eq!(step.to_string(), "join_inames([i, j], k)");
+//! ```
+//!
+//! ```compile_fail
+//! #![deny(unused_must_use)]
+//! use loopwright_transforms::JoinInames;
+//!
+//! let step = JoinInames::new(["i", "j"]);
+//! step.clone().named("k");
+//! assert_eq!(step.to_string(), "join_inames([i, j])");
+//! ```
+//!
 //! | form | parsed | printed |
 //! |---|---|---|
 //! | `next("what it is")` | the next argument without a key | as it is |
@@ -103,6 +123,7 @@ macro_rules! step {
     ) => {
         #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
         $(#[$attr])*
+        #[must_use = "its methods return a changed step, and it does nothing until it is applied"]
         pub struct $step {
             $( $(#[$field_attr])* pub $field: $type, )*
         }

@@ -144,6 +144,9 @@ impl Pipeline {
                 let have = known.iter().map(Name::as_str);
                 return Err(match names::nearest(name, have.clone()) {
                     Some(near) => d.help(format!("did you mean `${near}`?")),
+                    None if known.is_empty() => {
+                        d.help(format!("no number of it is open: write `${name}` in place of one"))
+                    }
                     None => d.help(format!("its parameters are {}", names::list(have))),
                 });
             }

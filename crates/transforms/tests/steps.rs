@@ -184,6 +184,10 @@ fn a_named_list_of_steps_is_stored_expanded() {
         pipeline.bind([("ww", 32)]).unwrap_err().to_string(),
         "error[unknown-parameter]: the pipeline has no parameter `$ww`\n  help: did you mean `$w`?"
     );
+    assert_eq!(
+        bound.bind([("w", 32)]).unwrap_err().help.as_deref(),
+        Some("no number of it is open: write `$w` in place of one")
+    );
 }
 
 #[test]
