@@ -133,6 +133,94 @@ fn what_a_page_names_and_is_not_there_is_found() {
     assert!(lost.contains(&"declare.in/no.lw".to_owned()));
 }
 
+/// A file that a page brings along for its commands is named there: what no page uses is deleted.
+#[test]
+fn files_of_a_page_are_named_by_it() {
+    let mut seen = 0;
+    for page in pages() {
+        let folder = source().join(&page).with_extension("in");
+        let Ok(files) = fs::read_dir(&folder) else { continue };
+        let text = fs::read_to_string(source().join(&page)).unwrap();
+        for file in files {
+            let name = file.unwrap().file_name().into_string().unwrap();
+            let words = text.split(|c: char| !c.is_alphanumeric() && !['.', '_'].contains(&c));
+            assert!(words.into_iter().any(|word| word == name), "{page} does not name {name}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "{seen}");
+}
+
+/// Lessons that draw no other conclusion end with a run that is compared with the declared kernel.
+#[test]
+fn lessons_of_kernels_end_with_a_run() {
+    for page in ["stencil", "softmax", "segments"] {
+        let text = fs::read_to_string(source().join("lessons").join(page).with_extension("md")).unwrap();
+        let last = text.rsplit("```console\n").next().unwrap();
+        assert!(last.starts_with("$ loopwright run ") && last.contains(" --verify"), "{page}: {last}");
+        assert!(last.trim_end().ends_with("```"), "{page}: {last}");
+    }
+}
+
+/// The pages for those who come from elsewhere have both texts beside each other.
+#[test]
+fn both_texts_are_side_by_side() {
+    let style = fs::read_to_string(source().join("../book.toml")).unwrap();
+    assert!(style.contains("additional-css = [\"both.css\"]") && source().join("../both.css").is_file());
+    for entry in fs::read_dir(source().join("from")).unwrap() {
+        let page = entry.unwrap().path();
+        if page.extension().is_none_or(|e| e != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(&page).unwrap();
+        let both = between(&text, "<div class=\"both\">\n", "\n</div>\n</div>\n");
+        let [both] = both[..] else { panic!("{}", page.display()) };
+        let columns = between(both, "<div>\n\n", "\n</div>");
+        let [theirs, ours] = columns[..] else { panic!("{}: {columns:?}", page.display()) };
+        // Markdown begins anew after an empty line.
+        assert!(theirs.contains("\n\n```") && !theirs.contains("```text"), "{}", page.display());
+        assert!(ours.contains(".lw}}") && ours.contains(".pipe}}"), "{}", page.display());
+    }
+}
+
+/// Halide's code is not compiled, for want of Halide; its brackets match.
+#[test]
+fn brackets_of_halide_match() {
+    let page = fs::read_to_string(source().join("from/halide.md")).unwrap();
+    let blocks = between(&page, "```c++\n", "```");
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        let mut open = Vec::new();
+        for c in block.chars() {
+            match c {
+                '(' | '[' | '{' => open.push(c),
+                ')' => assert_eq!(open.pop(), Some('('), "{block}"),
+                ']' => assert_eq!(open.pop(), Some('['), "{block}"),
+                '}' => assert_eq!(open.pop(), Some('{'), "{block}"),
+                _ => {}
+            }
+        }
+        assert!(open.is_empty() && block.trim_end().ends_with(';'), "{block}");
+    }
+}
+
+/// What `docs/lints.md` shows is what the command prints.
+#[test]
+fn the_lint_of_the_page_is_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs/lints.md")).unwrap();
+    let shown = between(&page, "```text\n", "```");
+    assert_eq!(shown.len(), 1);
+    let output = Command::new(env!("CARGO_BIN_EXE_loopwright"))
+        .args(["lint", "examples/kernels/transpose.lw", "examples/pipelines/transpose/tiled.pipe"])
+        .args(["--set", "m=64", "--set", "n=64"])
+        .current_dir(root)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.contains(shown[0]), "{}\nis not in\n{printed}", shown[0]);
+}
+
 /// The pictures of the lessons, each with the command that draws it, in the folder of the book.
 const PICTURES: [(&str, &str); 6] = [
     ("rows.svg", "layout (8,32):(32,1) --picture svg"),

@@ -47,6 +47,17 @@ fn every_example_ends_well() {
     }
 }
 
+/// The refusal on the page about steps of one's own is the one that the example prints.
+#[test]
+fn the_refusal_of_the_page_is_printed() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src/lessons/step.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let shown = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let output = Command::new(program("own_step")).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains(shown), "{shown}\nis not in\n{printed}");
+}
+
 #[test]
 fn usage_is_no_error() {
     for argument in ["--help", "-h"] {
