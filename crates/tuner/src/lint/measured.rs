@@ -176,13 +176,16 @@ impl Measured {
     }
 
     /// The units whose instructions take longest, and how many times as long as the memory they
-    /// take.
+    /// take, if all multiprocessors have their share: that some have no block is another finding.
     fn busiest(&self) -> (Unit, f64) {
         let limits = Device::emulator();
         let (unit, clocks) = self.cost.busiest(limits.limits());
-        let working = self.cost.blocks.clamp(1.0, f64::from(self.machine.multiprocessors.max(1)));
-        let ms = 1e3 * clocks / (working * self.machine.clock);
+        let ms = 1e3 * clocks / (self.multiprocessors() * self.machine.clock);
         (unit, ms / self.cost.bound_ms.max(f64::MIN_POSITIVE))
+    }
+
+    fn multiprocessors(&self) -> f64 {
+        f64::from(self.machine.multiprocessors.max(1))
     }
 
     /// Whether instructions alone take longer than the memory: more loads in flight would not help.
@@ -195,7 +198,8 @@ impl Measured {
     /// the kernel consists of.
     pub fn instructions(&self) -> Option<(Unit, f64)> {
         let (unit, times) = self.busiest();
-        let limits = self.cost.bottleneck == Bottleneck::Instructions || times > 1.0;
+        let is_spread = self.cost.blocks >= self.multiprocessors();
+        let limits = times > 1.0 || (is_spread && self.cost.bottleneck == Bottleneck::Instructions);
         (limits && unit != Unit::Arithmetic).then_some((unit, times))
     }
 
