@@ -29,8 +29,8 @@
 //!    executions first that access one cell, the text does too. What is read of shared and private
 //!    memory was written in the same launch.
 //!
-//! 9. *Accesses of local arrays stay inside* (`local_bounds`), where subscripts and the conditions
-//!    around them are affine, and vectors of them are aligned.
+//! 9. *Accesses stay inside their arrays* (`bounds`), where subscripts, lengths and the conditions
+//!    around them are affine; vectors of local arrays are aligned.
 //! 10. *Device kernels have the parameters that they use* (`declared`).
 //!
 //! If the kernel is known ([`verify_kernel`]), these are held to it besides:
@@ -55,8 +55,9 @@
 //!   are functions of the user's;
 //! * what the user has vouched for, if the kernel is known: that two executions of one part in one
 //!   iteration of the loops around it do not touch one cell, where data decide that (`vouched`);
-//! * that subscripts of local arrays which are not affine, or stand under conditions that are not,
-//!   stay inside; and that vectors of the caller's arrays are aligned, which a launch checks;
+//! * that subscripts which read data or are not affine, or stand under conditions that are not,
+//!   stay inside their arrays; and that vectors of the caller's arrays are aligned, which a launch
+//!   checks;
 //! * the bounds of variables that data give ([`crate::Var::within`]), but on the runs of 13; and
 //!   the declared facts.
 //!
@@ -65,6 +66,7 @@
 
 mod affine;
 mod atoms;
+mod bounds;
 mod cases;
 mod claims;
 mod declared;
@@ -74,7 +76,6 @@ mod instances;
 mod integers;
 mod joins;
 mod layouts;
-mod local_bounds;
 mod look_back;
 mod order;
 mod reading;
@@ -317,7 +318,7 @@ impl<'p> Check<'p> {
         if let Some(found) = flights::check(&reading, &context, &mut self.queries)? {
             return Ok(Some(found));
         }
-        let wrong = local_bounds::wrong_access(&reading, &mut self.queries)?;
+        let wrong = bounds::wrong_access(&reading, &mut self.queries)?;
         Ok(wrong.map(|wrong| Finding::Refuted(Box::new(wrong))))
     }
 

@@ -23,8 +23,8 @@ use loopwright_legality::{Load, is_coordinate};
 use loopwright_poly::{Result, System, Table};
 
 pub(super) use sets::{
-    AtomText, Barrier, Decision, Done, Given, HostLoop, LocalAccess, Loop, Named, Node, PrivateTouch, Rows,
-    Says, Scope, ScopeId, Side, Terms, Touch, TouchId, Turn, lane_of, name_of_loop,
+    Access, AtomText, Barrier, Decision, Done, Given, HostLoop, Loop, Named, Node, PrivateTouch, Rows, Says,
+    Scope, ScopeId, Side, Terms, Touch, TouchId, Turn, lane_of, name_of_loop,
 };
 
 use scalars::OfLanes;
@@ -52,8 +52,8 @@ pub(super) struct Reading<'p> {
     pub atoms: Vec<AtomText<'p>>,
     /// What these statements access of private arrays, in the order of the text.
     pub private: Vec<PrivateTouch>,
-    /// What is accessed of shared and private arrays, if constraints are over the text's names.
-    pub local: Vec<LocalAccess>,
+    /// What is accessed of arrays, if constraints are over the text's names.
+    pub accesses: Vec<Access>,
     /// Whether the statements of an atom are being read.
     in_atom: bool,
     /// Whether a barrier of warps stands anywhere.
@@ -131,7 +131,7 @@ impl<'p> Reading<'p> {
             body: Vec::new(),
             atoms: Vec::new(),
             private: Vec::new(),
-            local: Vec::new(),
+            accesses: Vec::new(),
             in_atom: false,
             joins_lanes: Stmt::synchronises(&kernel.body, &[SyncScope::Warp]),
             done: Vec::new(),
@@ -364,7 +364,7 @@ impl<'p> Reading<'p> {
                     if let Some(all) = stmt.written() {
                         let cell: Vec<_> =
                             to.subscripts.iter().map(|s| self.aff(s)).collect::<Result<_>>()?;
-                        self.local_access(to, all.lanes, false, &cell);
+                        self.access(to, all.lanes, false, &cell);
                     }
                     self.touch(from, false, *row, None, &mut found)?;
                     self.touch(to, true, 1, None, &mut found)?;

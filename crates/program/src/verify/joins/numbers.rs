@@ -117,7 +117,7 @@ struct Points<'a> {
 }
 
 impl Points<'_> {
-    /// What is said of the first place by which two points of one accumulator are turned round.
+    /// What is said of the first place by which two points of one accumulator are reversed.
     fn wrong_place(
         &self,
         instruction: &Name,

@@ -180,12 +180,12 @@ pub(in crate::verify) struct Loop {
 }
 
 impl Loop {
-    /// Where it starts, if that is one function.
+    /// The value of its first iteration; `None` if it is the greatest of several, or not affine.
     pub fn start(&self) -> Option<&Aff> {
         single(&self.lowers)
     }
 
-    /// The value that it ends before, if that is one function.
+    /// The value before which it ends; `None` if it is the least of several, or not affine.
     pub fn end(&self) -> Option<&Aff> {
         single(&self.uppers)
     }
@@ -315,15 +315,17 @@ pub(in crate::verify) struct AtomText<'p> {
     pub body_private: Range<usize>,
 }
 
-/// An access of an array of the block or of the thread.
+/// An access of an array, for the check of its bounds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::verify) struct LocalAccess {
+pub(in crate::verify) struct Access {
     pub memory: Memory,
     /// How many neighbours are accessed at once.
     pub lanes: u8,
     /// Whether they are a vector, at an aligned address and in one row; elements that merely follow
     /// each other in storage otherwise.
     pub aligned: bool,
+    /// The axis along which they lie.
+    pub dense: usize,
     /// The subscripts of the first; `None` where one is not affine.
     pub cell: Vec<Option<Aff>>,
     pub scope: ScopeId,

@@ -4,7 +4,7 @@
 use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_poly::Result;
 
-use super::{Asked, Barrier, LocalAccess, Node, PrivateTouch, Reading, Rows, Terms, Touch, TouchId, lane_of};
+use super::{Access, Asked, Barrier, Node, PrivateTouch, Reading, Rows, Terms, Touch, TouchId, lane_of};
 use crate::{AsyncCopy, BinOp, LeafId, MemRef, Memory, Scope as SyncScope, Value, ValueKind};
 
 impl<'p> Reading<'p> {
@@ -117,7 +117,7 @@ impl<'p> Reading<'p> {
         }
         let mut cell: Vec<Option<Aff>> =
             element.subscripts.iter().map(|s| self.aff(s)).collect::<Result<_>>()?;
-        self.local_access(element, lanes, true, &cell);
+        self.access(element, lanes, true, &cell);
         if is_private && !self.in_atom {
             return Ok(());
         }
@@ -155,9 +155,9 @@ impl<'p> Reading<'p> {
         Ok(())
     }
 
-    /// Notes an access of a local array, for the check of its bounds.
-    pub(super) fn local_access(&mut self, element: &MemRef, lanes: u8, aligned: bool, cell: &[Option<Aff>]) {
-        if self.terms != Terms::Text || matches!(element.memory, Memory::Global(_)) {
+    /// Notes an access, for the check of its bounds.
+    pub(super) fn access(&mut self, element: &MemRef, lanes: u8, aligned: bool, cell: &[Option<Aff>]) {
+        if self.terms != Terms::Text {
             return;
         }
         let mut scope = self.scope;
@@ -168,8 +168,8 @@ impl<'p> Reading<'p> {
             self.scopes.push(own);
             scope = self.scopes.len() - 1;
         }
-        let (memory, cell) = (element.memory, cell.to_vec());
-        self.local.push(LocalAccess { memory, lanes, aligned, cell, scope });
+        let (memory, dense, cell) = (element.memory, self.dense(element), cell.to_vec());
+        self.accesses.push(Access { memory, lanes, aligned, dense, cell, scope });
     }
 
     /// The axis along which neighbouring elements lie.
