@@ -48,17 +48,23 @@ pub(crate) fn layout<E>(
     Ok(Layout { shape, strides, size })
 }
 
-/// The offset of an element, by Horner's scheme where the layout is dense.
-pub(crate) fn offset(array: &Array, layout: &Layout, subscripts: &[Value], index: DType) -> Value {
+/// The offset of an element in an array of this shape and these strides, by Horner's scheme where
+/// the layout is dense.
+pub(crate) fn offset(
+    array: &Array,
+    (shape, strides): (&[Value], &[Value]),
+    subscripts: &[Value],
+    index: DType,
+) -> Value {
     let order = storage_order(array);
     if array.axes.iter().any(|a| a.stride.is_some()) {
         return order.iter().fold(Value::int(index, 0), |sum, axis| {
-            add(sum, mul(subscripts[*axis].clone(), layout.strides[*axis].clone()))
+            add(sum, mul(subscripts[*axis].clone(), strides[*axis].clone()))
         });
     }
     let mut sum = Value::int(index, 0);
     for axis in order {
-        let padded = add(layout.shape[axis].clone(), Value::int(index, i64::from(array.axes[axis].padding)));
+        let padded = add(shape[axis].clone(), Value::int(index, i64::from(array.axes[axis].padding)));
         sum = add(mul(sum, padded), subscripts[axis].clone());
     }
     sum

@@ -20,7 +20,7 @@ use crate::{
         emitter::{Emitter, Storage, computing},
         env::{Env, Loaded},
         fold::{add, logic, mul, not, select, sub},
-        layout::{layout, offset},
+        layout::offset,
         scope::Scope,
     },
 };
@@ -349,9 +349,12 @@ impl Emitter<'_, '_> {
                 self.local_element(Memory::Shared(number), subscripts)
             }
             Storage::Global(number) => {
-                let index = self.index();
-                let layout = layout(array, index, &mut |e| self.index_value(e, env))?;
-                let offset = offset(array, &layout, &subscripts, index);
+                // Lengths and strides are those that the program declares, in their words: what is
+                // known here of a sign would give quotients in them another form.
+                let Some(global) = self.shared_state.globals.get(number) else {
+                    return Err(Diagnostic::new("internal", format!("`{}` is not declared", access.array)));
+                };
+                let offset = offset(array, (&global.shape, &global.strides), &subscripts, self.index());
                 MemRef { memory: Memory::Global(number), subscripts, offset: Box::new(offset) }
             }
         };
