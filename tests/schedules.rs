@@ -5,7 +5,7 @@ use crate::common;
 use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_lowering::{
     LowerOptions, lower_unverified,
-    program::{Program, Stmt},
+    program::{DeviceKernel, Program, Stmt},
     schedule,
 };
 use loopwright_testing::segments::kernel;
@@ -49,6 +49,26 @@ fn every_example_has_a_schedule() {
         let launches = text.lines().filter(|l| l.trim_start().starts_with("kernel ")).count();
         assert_eq!(launches, example.program().kernels.len(), "{}\n{text}", example.name());
     }
+}
+
+/// Statements are shown with the predicate under which the kernel has them; first values have none.
+#[test]
+fn predicates_are_scheduled() {
+    let text = "\
+kernel k(x: f32[n], a: f32[n, n], y: f32[n], z: f32[n], n: i32)
+assume 0 <= n
+domain { [i] : 0 <= i < n }
+domain { [j] : 0 <= j < n }
+y[i] = 2.0*x[i] if x[i] > 0.5 {id=put}
+z[i] = sum(j, a[i, j]) if x[i] < 0.5 {id=total}
+";
+    let kernel = LoopKernel::parse(text).expect("it is a kernel");
+    let text = schedule(&kernel, LowerOptions::default()).expect("it has a schedule");
+    let of =
+        |id: &str| -> Vec<&str> { text.lines().map(str::trim).filter(|line| line.starts_with(id)).collect() };
+    assert_eq!(of("put"), ["put if x[i] > 0.5"], "{text}");
+    let parts = ["total.init", "total.update if x[i] < 0.5", "total.finish if x[i] < 0.5"];
+    assert_eq!(of("total."), parts, "{text}");
 }
 
 /// An operator that does not commute, of two values.
@@ -161,4 +181,36 @@ fn arrays_and_barriers_of_nests_over_segments_are_scheduled() {
             );
         }
     }
+}
+
+/// Barriers are decided once: the schedule of a kernel has those of its program, launch by launch.
+#[test]
+fn every_barrier_is_scheduled() {
+    let mut inside_of_joins = 0;
+    for example in common::examples().iter().chain(common::polybench()) {
+        let text = schedule(&example.transformed(), LowerOptions::default()).expect("it has a schedule");
+        let mut scheduled: Vec<Vec<&str>> = Vec::new();
+        for line in text.lines().map(str::trim_start) {
+            if line.starts_with("kernel ") {
+                scheduled.push(Vec::new());
+            } else if line.starts_with("barrier") {
+                let note = line.split_once("    # ").map_or("", |(_, note)| note);
+                scheduled.last_mut().expect("a barrier is in a kernel").push(note);
+                inside_of_joins += usize::from(note.contains("have stored"));
+            }
+        }
+        let program = example.program();
+        let written = |kernel: &DeviceKernel| {
+            let mut notes = Vec::new();
+            Stmt::visit(&kernel.body, &mut |stmt| {
+                if let Stmt::Sync { note, .. } = stmt {
+                    notes.push(note.text.clone());
+                }
+            });
+            notes
+        };
+        let written: Vec<Vec<String>> = program.kernels.iter().map(written).collect();
+        assert_eq!(scheduled, written, "{}\n{text}", example.name());
+    }
+    assert!(inside_of_joins > 5, "{inside_of_joins}");
 }

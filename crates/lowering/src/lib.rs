@@ -65,6 +65,7 @@ mod flat;
 mod schedule;
 mod write;
 
+pub use analyse::dead::LeftOut;
 pub use flat::min_blocks as flat_min_blocks;
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 use loopwright_poly::remembering;
@@ -173,6 +174,33 @@ pub fn schedule(kernel: &LoopKernel, options: LowerOptions) -> Result<String, Di
         schedule::show::text(&schedule, &analysis)
     };
     text().map_err(|diagnostic| kernel.locate(diagnostic))
+}
+
+/// The instructions of a kernel that its program does not run, since nothing reads the private or
+/// shared temporaries that they write.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_lowering::{Target, left_out};
+///
+/// let text = "kernel k(x: f32[n], y: f32[n], n: i32)
+///     domain { [i] : 0 <= i < n }
+///     temp t: f32
+///     t = 3.0*x[i] {id=forgotten}
+///     y[i] = 2.0*x[i]";
+/// let kernel = LoopKernel::parse(text)?;
+/// let found = left_out(&kernel, &Target::default())?;
+/// assert_eq!(found[0].to_string(), "left out: forgotten (nothing reads t)");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Errors: those of [`realized`].
+pub fn left_out(kernel: &LoopKernel, target: &Target) -> Result<Vec<LeftOut>, Diagnostic> {
+    let realized = realized(kernel, target)?;
+    let analysis = analyse::analysis::Analysis::new(realized.kernel());
+    Ok(analysis.map_err(|diagnostic| kernel.locate(diagnostic))?.left_out)
 }
 
 /// The kernel whose parts a lowered program runs, with the rewrites that led to it: a reduction

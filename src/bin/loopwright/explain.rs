@@ -1,7 +1,11 @@
 //! `explain` and `compare`
 
 use clap::Args as ClapArgs;
-use loopwright::{lowering::realized, prelude::*, transforms::TextDiff};
+use loopwright::{
+    lowering::{left_out, realized},
+    prelude::*,
+    transforms::TextDiff,
+};
 
 use crate::check::lowered;
 use crate::files::standard_input_once;
@@ -20,7 +24,8 @@ pub struct Explain {
     #[arg(long)]
     times: bool,
     /// Explain the lowered program instead: the dependence behind every barrier, kernel boundary
-    /// and host loop, with two executions that show it, and the step behind every guard and copy.
+    /// and host loop, with two executions that show it, the step behind every guard and copy, and
+    /// the instructions that are left out since nothing reads their results.
     #[arg(long)]
     lowered: bool,
     #[command(flatten)]
@@ -41,9 +46,9 @@ impl Explain {
     /// Runs the command `loopwright explain`.
     pub fn explain(&self) -> Result<(), Failure> {
         if self.lowered {
-            let (_, program) = lowered(&self.form, &self.binding)?;
+            let (kernel, program) = lowered(&self.form, &self.binding)?;
             report::say(&program.explain().to_string())?;
-            return Ok(());
+            return say_left_out(&kernel);
         }
         let declared = self.form.declared()?;
         let pipeline = self.form.pipeline()?;
@@ -98,7 +103,7 @@ impl Explain {
             report::say_changes(&format!("lowering: {step}\n   {verdict}\n{shown}"))?;
             before = after;
         }
-        Ok(())
+        say_left_out(kernel)
     }
 }
 
@@ -128,6 +133,14 @@ impl Compare {
         }
         Ok(())
     }
+}
+
+/// The instructions that the program does not run.
+fn say_left_out(kernel: &LoopKernel) -> Result<(), Failure> {
+    for left_out in left_out(kernel, &Target::default())? {
+        report::say(&format!("{left_out}\n"))?;
+    }
+    Ok(())
 }
 
 fn indented(text: &str) -> String {

@@ -25,7 +25,7 @@ use loopwright_poly::{System, Table, leading};
 
 use crate::{
     analyse::{
-        dead::dead_instructions,
+        dead::{LeftOut, left_out},
         extents::Extent,
         fragments::FragmentUse,
         paths::{Paths, paths},
@@ -124,6 +124,8 @@ pub(crate) struct Analysis<'k> {
     pub context: Vec<Constraint>,
     /// Names of scalar temporaries that occur in constraints.
     pub data: BTreeSet<Name>,
+    /// The instructions that no part runs, since nothing reads what they write.
+    pub left_out: Vec<LeftOut>,
     /// The axes on which the kernel has an iname.
     pub axes: AxisSet,
     reads: DataReads<'k>,
@@ -196,6 +198,7 @@ impl<'k> Analysis<'k> {
             extents: BTreeMap::new(),
             context: context(kernel),
             data: BTreeSet::new(),
+            left_out: Vec::new(),
             axes: axes_in_use(kernel),
             reads: DataReads::new(kernel),
             declared: OnceCell::new(),
@@ -216,8 +219,8 @@ impl<'k> Analysis<'k> {
                 );
             }
         }
-        let dead = dead_instructions(kernel, &analysis.data);
-        leaves.retain(|(_, part)| !dead.contains(&part.instruction));
+        analysis.left_out = left_out(kernel, &analysis.data);
+        leaves.retain(|(_, part)| !analysis.left_out.iter().any(|of| of.instruction == part.instruction));
         analysis.find_extents(&leaves)?;
         for (path, part) in leaves {
             let Some(info) = analysis.part_info(path, part, &mut answers)? else { continue };

@@ -9,7 +9,7 @@
 
 use loopwright_kernel_ir::{AxisSet, Diagnostic, Dim, HardwareAxis, PerDim, Tag};
 
-use super::{Node, planner::Planner};
+use super::{Node, join_barriers::JoinBarriers, planner::Planner};
 use crate::{
     analyse::{analysis::reduction, look_back},
     schedule::items::Join,
@@ -36,7 +36,10 @@ impl Planner<'_, '_> {
             let of = (join.instruction, join.reduction);
             look_back::fits(self.analysis, of, (threads, units.groups, self.target.warp_size))?;
         }
-        Ok(vec![Node::Join { join: join.clone(), plan }])
+        let lanes = self.analysis.accumulator_lanes(join.instruction, join.reduction);
+        let has_lanes_around = lanes.iter().any(|lane| !join.lanes.contains(lane));
+        let barriers = JoinBarriers::of(join, plan, &instruction.id, has_lanes_around);
+        Ok(vec![Node::Join { join: join.clone(), plan, barriers }])
     }
 }
 

@@ -20,7 +20,7 @@
 //! | [`pieces`] | loops over vectors of which some are partial |
 //! | [`lanes`], [`loads`], [`vectors`] | which work of a statement is done per lane, which once, which by vectors |
 //! | [`atoms`], [`fragments`] | which updates hardware instructions do, and what is loaded for them |
-//! | [`joins`] | how threads join their partial results |
+//! | [`joins`], [`join_barriers`] | how threads join their partial results, and the barriers between |
 //! | [`early`] | which kernels start before the launches before them have ended |
 //! | [`storage`] | where temporaries and accumulators live |
 //! | [`counters`] | which index a loop counts |
@@ -41,7 +41,7 @@ use loopwright_poly::Bound;
 use crate::{
     analyse::analysis::{Analysis, Guard, PartInfo},
     program::Note,
-    schedule::{items::Join, joins::JoinPlan, loop_bounds::LoopBounds},
+    schedule::{items::Join, join_barriers::JoinBarriers, joins::JoinPlan, loop_bounds::LoopBounds},
 };
 
 pub(crate) mod atoms;
@@ -54,6 +54,7 @@ pub(crate) mod grid;
 pub(crate) mod guards;
 pub(crate) mod host;
 pub(crate) mod items;
+pub(crate) mod join_barriers;
 pub(crate) mod joins;
 pub(crate) mod lanes;
 pub(crate) mod loads;
@@ -166,7 +167,7 @@ pub(crate) enum Node {
     Atom(Box<AtomPlan>),
     /// Joins the partial results of a reduction; or, for a scan, gives each lane and thread the
     /// joined value up to it.
-    Join { join: Join, plan: JoinPlan },
+    Join { join: Join, plan: JoinPlan, barriers: JoinBarriers },
     /// The accumulators of a scan are reset.
     Start(Join),
     /// A barrier of all threads of the block.

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Kind, Name, Reduce, Tag};
+use loopwright_kernel_ir::{
+    Access, Aff, Constraint, Diagnostic, Expr, HardwareAxis, Kind, Name, Part, Reduce, Tag,
+};
 
 use super::{
     AtomPlan, Body, Counter, FragmentLoads, GridExtent, Held, HostNode, KernelBody, KernelPlan, Load,
@@ -21,6 +23,9 @@ use crate::{
 /// The text of a schedule.
 pub(crate) fn text(schedule: &Schedule, analysis: &Analysis<'_>) -> Result<String, Diagnostic> {
     let mut text = Text { analysis, text: String::new() };
+    for left_out in &analysis.left_out {
+        text.plain(0, &left_out.to_string());
+    }
     text.host(schedule, &schedule.host, 0)?;
     Ok(text.text)
 }
@@ -193,7 +198,12 @@ impl Text<'_, '_> {
                     self.nodes(uses, depth)?;
                 }
                 Node::Atom(plan) => self.atom(plan, depth),
-                Node::Join { join, plan } => self.plain(depth, &self.join_text(join, *plan)),
+                Node::Join { join, plan, barriers } => {
+                    self.plain(depth, &self.join_text(join, *plan));
+                    for note in barriers.all() {
+                        self.line(depth + 1, "barrier", note);
+                    }
+                }
                 Node::Start(join) => {
                     self.plain(depth, &format!("reset the accumulator of {}", self.owner(join)));
                 }
@@ -247,7 +257,16 @@ impl Text<'_, '_> {
             (false, Some(_)) => ", atomically",
             (false, None) => "",
         };
-        self.plain(depth, &format!("{part}{how}{}", filling_text(&s.filling)));
+        let predicate = self.predicate(&s.of).map_or_else(String::new, |p| format!(" if {p}"));
+        self.plain(depth, &format!("{part}{predicate}{how}{}", filling_text(&s.filling)));
+    }
+
+    /// The condition of the kernel under which a part runs: first values of reductions are given
+    /// without it.
+    fn predicate(&self, of: &Which) -> Option<&Expr> {
+        let info = of.info(self.analysis);
+        let is_first_value = matches!(info.execution.part.part, Part::Init(_));
+        self.analysis.instruction(info).predicate.as_ref().filter(|_| !is_first_value)
     }
 
     fn is_asynchronous(&self, of: &Which) -> bool {

@@ -83,7 +83,7 @@ impl Analysis<'_> {
         array.space == AddressSpace::Private && self.writers(&array.name).all(is_own)
     }
 
-    /// The numbers of values of lanes.
+    /// How many values each of these lanes has; 1 where that is not constant.
     pub fn lane_lengths(&self, lanes: &[Name]) -> Vec<u64> {
         let length = |lane: &Name| self.extents.get(lane).and_then(|e| e.constant).unwrap_or(1);
         lanes.iter().map(|lane| u64::try_from(length(lane)).unwrap_or(1)).collect()

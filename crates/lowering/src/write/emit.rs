@@ -39,8 +39,8 @@ impl Emitter<'_, '_> {
                 Node::Wait(pending, note) => {
                     vec![Stmt::Async(Async::Wait { pending: *pending, note: note.clone() })]
                 }
-                Node::Join { join, plan } if join.scan => self.scan(join, *plan, &env)?,
-                Node::Join { join, plan } => self.join(join, *plan, &env)?,
+                Node::Join { join, plan, barriers } if join.scan => self.scan(join, *plan, barriers, &env)?,
+                Node::Join { join, plan, barriers } => self.join(join, *plan, barriers, &env)?,
                 Node::Start(join) => self.start(join, &env)?,
                 Node::Loop(l) => vec![self.loop_of(l, &env)?],
                 Node::Once { iname, value, inside, body } => self.once((iname, value), inside, body, &env)?,

@@ -13,6 +13,7 @@ use crate::{
     },
     schedule::{
         items::Join,
+        join_barriers::JoinBarriers,
         joins::{JoinPlan, axis_names, dims},
     },
     write::{
@@ -23,9 +24,20 @@ use crate::{
     },
 };
 
+/// The barrier of the block that the schedule has at a place of a join, if it has one.
+pub(super) fn barrier(note: Option<&Note>) -> Option<Stmt> {
+    note.map(|note| Stmt::Sync { scope: SyncScope::Block, note: note.clone() })
+}
+
 impl Emitter<'_, '_> {
     /// Joins the partial results of lanes and threads.
-    pub fn join(&mut self, join: &Join, plan: JoinPlan, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+    pub fn join(
+        &mut self,
+        join: &Join,
+        plan: JoinPlan,
+        barriers: &JoinBarriers,
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
         let instruction = &self.analysis.kernel.instructions[join.instruction];
         let Some(reduce) = reduction(instruction, join.reduction) else { return Ok(Vec::new()) };
         let operator = self.analysis.operator(&reduce.op)?;
@@ -42,14 +54,9 @@ impl Emitter<'_, '_> {
                 stmts.extend(this.join_lane(&join, &operator, k, env)?);
             }
             if !join.axes().is_empty() {
-                stmts.push(this.join_threads(&join, plan, &operator, env)?);
+                stmts.push(this.join_threads(&join, plan, barriers, &operator, env)?);
             }
-            if !around.is_empty() && plan.uses_shared() {
-                stmts.push(Stmt::Sync {
-                    scope: SyncScope::Block,
-                    note: Note::new("the partial results are written again for the next lane"),
-                });
-            }
+            stmts.extend(barrier(barriers.again.as_ref()));
             Ok(stmts)
         })
     }
@@ -247,6 +254,7 @@ impl Emitter<'_, '_> {
         &mut self,
         join: &Join,
         plan: JoinPlan,
+        barriers: &JoinBarriers,
         operator: &ReductionOp,
         env: &Env,
     ) -> Result<Stmt, Diagnostic> {
@@ -279,10 +287,7 @@ impl Emitter<'_, '_> {
                     otherwise: Vec::new(),
                     note: Note::new("one partial result a warp"),
                 });
-                body.push(Stmt::Sync {
-                    scope: SyncScope::Block,
-                    note: Note::new(format!("all warps have stored their partial results of {id}")),
-                });
+                body.extend(barrier(barriers.stored.as_ref()));
                 let base = mul(self.thread_quotient(group), self.index_int(i64::from(warps)));
                 let base = if groups == 1 { self.index_int(0) } else { base };
                 let mut rest = Vec::new();
@@ -317,10 +322,7 @@ impl Emitter<'_, '_> {
                     let to = self.local_element(Memory::Shared(*slot), vec![tid.clone()]);
                     body.push(Stmt::Store { to, value: cell.value(*dtype), leaf: None });
                 }
-                body.push(Stmt::Sync {
-                    scope: SyncScope::Block,
-                    note: Note::new(format!("all threads have stored their partial results of {id}")),
-                });
+                body.extend(barrier(barriers.stored.as_ref()));
                 let mut base = self.index_int(0);
                 let mut stride = 1u32;
                 let mut joined = Vec::new();

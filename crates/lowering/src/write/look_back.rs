@@ -10,13 +10,14 @@ use crate::{
     analyse::scan_order::tiles,
     program::{
         BinOp, DeclaredLookBack, DeviceKernel, Global, HostStmt, InOrder, LocalArray, LookBack, MemRef,
-        Memory, Note, Owner, Scope as SyncScope, Stmt, Value, reset_of,
+        Memory, Note, Owner, Stmt, Value, reset_of,
     },
-    schedule::items::Join,
+    schedule::{items::Join, join_barriers::JoinBarriers},
     write::{
         Writing,
         emitter::{Emitter, Shared},
         env::Env,
+        join::barrier,
         scan::Cells,
         scope::Scope,
     },
@@ -55,7 +56,7 @@ impl Emitter<'_, '_> {
     /// all threads.
     pub(super) fn look_back(
         &mut self,
-        join: &Join,
+        (join, barriers): (&Join, &JoinBarriers),
         axis: Dim,
         operator: &ReductionOp,
         (mine, total): (&Cells, Vec<Value>),
@@ -98,10 +99,7 @@ impl Emitter<'_, '_> {
             otherwise: Vec::new(),
             note: Note::new(format!("the first warp publishes the tile's total for {id}, and looks back")),
         });
-        body.push(Stmt::Sync {
-            scope: SyncScope::Block,
-            note: Note::new("the first warp has stored the joined partial results of the tiles before"),
-        });
+        body.extend(barrier(barriers.learnt.as_ref()));
         Ok(vec![self.load(kept, *dtype)])
     }
 

@@ -1,7 +1,17 @@
 //! Writes the program of a schedule.
 //!
-//! Nothing is decided here. Each node has one form in the program; variables get their places and
-//! names at the end (`declare`), once everything that uses them is written.
+//! Each node has one form in the program: loops, guards, barriers, joins and storage are those of
+//! the schedule. What is still decided here changes neither an order nor a value:
+//!
+//! * each statement is written under the predicate that the schedule shows, and neighbours with the
+//!   same predicate, or with its negation, get one `if` (`conditions`), so that a condition may be
+//!   evaluated once rather than twice;
+//! * expressions are folded (`fold`), and a number that several statements need gets a name
+//!   (`emit`, `translate`);
+//! * once all is written, variables get their places and names, and named indices that nothing
+//!   reads, variables that are copies of others, empty loops and guards, and private values that
+//!   nothing reads are dropped (`declare`);
+//! * constant tables that do not fit, and names that the target's language reserves, are refused.
 
 pub(crate) mod asynchronous;
 pub(crate) mod atom;

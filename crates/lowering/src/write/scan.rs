@@ -25,9 +25,10 @@ use loopwright_kernel_ir::{DType, Diagnostic, Dim, Name, ReductionOp};
 
 use crate::{
     analyse::{analysis::reduction, scan_order::is_carried},
-    program::{BinOp, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
+    program::{BinOp, Memory, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
     schedule::{
         items::Join,
+        join_barriers::{self, JoinBarriers},
         joins::{JoinPlan, Units, axis_names, dims},
     },
     write::{
@@ -35,6 +36,7 @@ use crate::{
         emitter::Emitter,
         env::Env,
         fold::{add, mul, sub},
+        join::barrier,
     },
 };
 
@@ -62,18 +64,19 @@ impl Emitter<'_, '_> {
     }
 
     /// Gives each lane and thread the joined value up to and including it.
-    pub fn scan(&mut self, join: &Join, plan: JoinPlan, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+    pub fn scan(
+        &mut self,
+        join: &Join,
+        plan: JoinPlan,
+        barriers: &JoinBarriers,
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
         let Some(operator) = self.operator_of(join)? else { return Ok(Vec::new()) };
         let lanes = self.analysis.accumulator_lanes(join.instruction, join.reduction);
         let around: Vec<Name> = lanes.into_iter().filter(|l| !join.lanes.contains(l)).collect();
         self.lane_loops(&around, env, &mut |this, env| {
-            let mut stmts = vec![this.scan_round(join, plan, &operator, env)?];
-            if !around.is_empty() && plan.uses_shared() {
-                stmts.push(Stmt::Sync {
-                    scope: SyncScope::Block,
-                    note: Note::new("the totals of the warps are written again for the next lane"),
-                });
-            }
+            let mut stmts = vec![this.scan_round(join, plan, barriers, &operator, env)?];
+            stmts.extend(barrier(barriers.again.as_ref()));
             Ok(stmts)
         })
     }
@@ -95,6 +98,7 @@ impl Emitter<'_, '_> {
         &mut self,
         join: &Join,
         plan: JoinPlan,
+        barriers: &JoinBarriers,
         operator: &ReductionOp,
         env: &Env,
     ) -> Result<Stmt, Diagnostic> {
@@ -143,10 +147,11 @@ impl Emitter<'_, '_> {
         // The joined value before the thread's unit: `None` if there is none.
         let before = match (units.count(), &carry) {
             _ if let Some(axis) = join.tiles => {
-                Some(self.after_tiles(join, axis, operator, &mine, &of_lane, units, &mut body, env)?)
+                let of = (join, barriers);
+                Some(self.after_tiles(of, axis, operator, &mine, &of_lane, units, &mut body, env)?)
             }
             (2.., _) => Some(self.scan_units(
-                join,
+                (join, barriers),
                 operator,
                 &mine,
                 carry.as_deref(),
@@ -265,7 +270,7 @@ impl Emitter<'_, '_> {
     #[allow(clippy::too_many_arguments)]
     fn after_tiles(
         &mut self,
-        join: &Join,
+        (join, barriers): (&Join, &JoinBarriers),
         axis: Dim,
         operator: &ReductionOp,
         mine: &Cells,
@@ -278,13 +283,15 @@ impl Emitter<'_, '_> {
             let last = Value::int(DType::I32, i64::from(units.group - 1));
             let taken = self.shuffled(mine, ShuffleMode::Index, &last, units.unit);
             let total = self.named(operator, "tile", taken, body);
-            let earlier = self.look_back(join, axis, operator, (mine, total), of_lane, body)?;
+            let earlier = self.look_back((join, barriers), axis, operator, (mine, total), of_lane, body)?;
             return Ok(self.copies(operator, "before", earlier, mine, body));
         }
         let neutral = self.neutral_values(operator, mine, env)?;
         let tile = self.copies(operator, "tile", neutral, mine, body);
-        let before = self.scan_units(join, operator, mine, Some(&tile), of_lane, units, body, env)?;
-        let earlier = self.look_back(join, axis, operator, (mine, values(&tile)), of_lane, body)?;
+        let of = (join, barriers);
+        let before = self.scan_units(of, operator, mine, Some(&tile), of_lane, units, body, env)?;
+        let earlier =
+            self.look_back((join, barriers), axis, operator, (mine, values(&tile)), of_lane, body)?;
         body.extend(self.combine_into(operator, &before, earlier, values(&before), None, env)?);
         Ok(before)
     }
@@ -294,7 +301,7 @@ impl Emitter<'_, '_> {
     #[allow(clippy::too_many_arguments)]
     fn scan_units(
         &mut self,
-        join: &Join,
+        (join, barriers): (&Join, &JoinBarriers),
         operator: &ReductionOp,
         mine: &Cells,
         carry: Option<&Cells>,
@@ -308,11 +315,7 @@ impl Emitter<'_, '_> {
         let what = instruction.targets.first().map_or_else(|| id.clone(), |t| t.array.clone());
         let count = units.count();
         let slots = self.scratch("totals", &what, operator, mine, u64::from(count * units.groups));
-        let (a_unit, all_units) = match (units.warps, units.unit) {
-            (true, _) => ("warp", "warps"),
-            (false, 1) => ("thread", "threads"),
-            (false, _) => ("unit", "units"),
-        };
+        let [a_unit, all_units] = join_barriers::names(units);
         let (own, base) = self.unit_and_base(join, units);
         let own = self.index_named(a_unit, own, body);
         let mut stores = Vec::new();
@@ -338,10 +341,7 @@ impl Emitter<'_, '_> {
                 });
             }
         }
-        body.push(Stmt::Sync {
-            scope: SyncScope::Block,
-            note: Note::new(format!("all {all_units} have stored their partial results of {id}")),
-        });
+        body.extend(barrier(barriers.stored.as_ref()));
         let first = match carry {
             Some(carry) if join.tiles.is_none() => values(carry),
             _ => self.neutral_values(operator, mine, env)?,

@@ -53,7 +53,8 @@ pub(crate) enum RoundNode {
     /// What is open before each warp, by a segmented scan over the totals; the carry goes on to the
     /// next round.
     ScanWarps,
-    /// What is open before each lane.
+    /// Joins what the warps before have left open with the lanes before in the own warp: the value
+    /// that is open where each thread begins.
     AddLanes,
     /// Each thread writes the result of the first segment that ends in its blocks.
     Close,

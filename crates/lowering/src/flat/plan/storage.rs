@@ -112,7 +112,7 @@ pub(crate) struct Arrays {
     pub overwritten: Option<usize>,
     /// Whether a point is the last one of its segment.
     pub last: usize,
-    /// What is open before each lane.
+    /// For each lane, the value that the lanes before it have left open, by number of the state.
     pub before: Vec<usize>,
     /// For each warp: its partial result of the first segment that ends in its chunk, the open one
     /// after its chunk, and the number of that first segment.
