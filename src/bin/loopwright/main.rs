@@ -43,7 +43,7 @@ use input::{Failure, Form};
 
 /// Declares GPU kernels, transforms them by checked steps, prints them as CUDA C and runs them.
 #[derive(Parser)]
-#[command(name = "loopwright", version)]
+#[command(name = "loopwright", version, term_width = 100)]
 struct Cli {
     /// When output has colours.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
@@ -110,12 +110,15 @@ enum Command {
     ///
     /// A text can be changed by hand. It gets the final check of every lowered program: all
     /// instances run, once each; barriers are reached by all threads; conflicts are ordered. A
-    /// refusal ends with status 2 and a witness.
+    /// refusal ends with status 2 and a witness. With --kernel and --pipeline it is also held to
+    /// what the kernel computes, as a program that is lowered from it.
     Program {
         #[command(flatten)]
         form: Form,
         #[command(flatten)]
         binding: input::Binding,
+        #[command(flatten)]
+        against: program::Against,
     },
     /// Write what hosts in other languages need to launch a kernel: its binary, and host code in C
     /// and Python, whose functions take sizes and arrays.
@@ -138,7 +141,7 @@ enum Command {
     /// List the steps of pipelines, one per line; or print the page of one: its arguments, when it
     /// is legal, a kernel before and after.
     Steps {
-        /// The step's name.
+        /// The name of a step, such as `split_iname`; an older one of it, or loopy's, leads to it.
         name: Option<String>,
     },
     /// List the codes of errors and lints, one per line; or say what one means, why it is refused,
@@ -164,7 +167,7 @@ enum Command {
     Doctor,
     /// Print the completions of a shell, as for `source <(loopwright completions bash)`.
     Completions {
-        /// The shell.
+        /// The shell that is to complete commands.
         shell: clap_complete::Shell,
     },
     /// Write manual pages into a folder, one for each command.
@@ -229,7 +232,7 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Cuda { form, binding, compile } => {
             cuda::print(&form, &binding, compile.as_deref()).map_err(|f| form.locate(f))
         }
-        Command::Program { form, binding } => program::program(&form, &binding),
+        Command::Program { form, binding, against } => program::program(&form, &binding, &against),
         Command::Export(export) => export.export().map_err(|f| export.form.locate(f)),
         Command::Run(run) => run.run().map_err(|f| run.form.locate(f)),
         Command::Tune(tune) => tune.run(),

@@ -94,7 +94,7 @@ pub enum Make {
         /// The axis, from 0, or from -1 at the end.
         #[arg(long, default_value_t = -1, allow_negative_numbers = true)]
         axis: i64,
-        /// Without the element itself.
+        /// Leave the element itself out: the first result is that of no elements.
         #[arg(long)]
         exclusive: bool,
         #[command(flatten)]
@@ -105,7 +105,7 @@ pub enum Make {
     /// The k largest elements along an axis with their places, without sorting.
     #[command(after_help = "Example: loopwright make top-k 4 --shape m,n --axis 1")]
     TopK {
-        /// How many.
+        /// Elements kept of each row along the axis, at least 1.
         #[arg(allow_negative_numbers = true)]
         k: i64,
         #[command(flatten)]
@@ -144,7 +144,7 @@ pub struct Common {
     /// The type of the result.
     #[arg(long, value_name = "TYPE")]
     out: Option<String>,
-    /// The kernel's name.
+    /// The kernel's name, instead of one that says what it computes.
     #[arg(long)]
     name: Option<String>,
 }
