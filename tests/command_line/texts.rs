@@ -374,6 +374,32 @@ fn warnings_can_be_denied() {
     assert_eq!(lint(&["--deny-warnings", "--json"]).0, Some(1));
 }
 
+/// Older names of steps and of their arguments are read, and what is written today is said.
+#[test]
+fn older_names_of_steps_are_read_with_a_note() {
+    let page = out(&call(&["steps", "join_atomically"]));
+    assert!(page.starts_with("# reduce_atomically\n"), "{page}");
+    let line = "Older names, which are read until 1.0: `join_atomically` for `reduce_atomically`\n";
+    assert!(page.ends_with(line) && !page.contains("Also accepted"), "{page}");
+    assert!(out(&call(&["steps", "set_address_space"])).ends_with("\nAlso accepted: make_global\n"));
+    assert!(out(&call(&["steps", "flatten_ragged"])).contains("`runs=` for `full_chunks=`"));
+    let folder = Folder::new("older");
+    let kernel = folder.file(
+        "total.lw",
+        "kernel k(x: f32[n], y: f32[1], n: i32)\nassume 0 <= n\ndomain { [i] : 0 <= i < n }\n\
+         y[0] = sum(i, x[i]) {id=total}\n",
+    );
+    let steps = |name: &str| {
+        let text = format!("split_iname(i, 128)\ntag_inames(i_outer: block.x)\n{name}(total)\n");
+        call(&["check", &kernel, &folder.file("total.pipe", text)])
+    };
+    let (older, now) = (steps("join_atomically"), steps("reduce_atomically"));
+    assert_eq!(out(&older), out(&now));
+    let said = String::from_utf8_lossy(&older.stderr);
+    assert!(said.contains("note: `join_atomically` is called `reduce_atomically` now"), "{said}");
+    assert!(!String::from_utf8_lossy(&now.stderr).contains("is called"));
+}
+
 /// What data decide is legal, and `check` says that nothing bounds them.
 #[test]
 fn check_warns_where_nothing_bounds_what_a_subscript_reads() {

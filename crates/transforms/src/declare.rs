@@ -228,6 +228,10 @@ macro_rules! steps {
             /// The names of the steps that come with the library, without `together`.
             pub const NAMES: &'static [&'static str] = &[$($step::NAME),*];
 
+            /// Older names of steps, which are read until 1.0, each with the present one.
+            pub(crate) const OLDER: &'static [(&'static str, &'static str)] =
+                &[$( $( ($old, $step::NAME), )? )*];
+
             /// For each of [`Step::NAMES`], its text form and its name in loopy.
             pub const TABLE: &'static [&'static [(&'static str, &'static str)]] =
                 &[$( $kind::$file::declared!(table) ),*];

@@ -9,7 +9,7 @@ use loopwright::auto::{Found, Launch, Sizes, auto_for};
 use loopwright::automatic::launch_on;
 use loopwright::ir::{Arg, Constraint};
 use loopwright::prelude::*;
-use loopwright::transforms::{Step, held_to_declared};
+use loopwright::transforms::{OlderName, Step, held_to_declared, older_names_in};
 use loopwright::tuner::{Machine, Space, TunedRecord};
 
 use crate::arguments::Arguments;
@@ -491,7 +491,13 @@ pub fn read_pipeline(path: &str) -> Result<Pipeline, Failure> {
     })?;
     let registry =
         loopwright::automatic::registry_telling(|what| crate::report::note(&format!("note: {what}")));
-    Ok(Pipeline::parse_file(&origin(path), &text, &registry)?)
+    let pipeline = Pipeline::parse_file(&origin(path), &text, &registry)?;
+    for OlderName { older, now } in older_names_in(&text) {
+        crate::report::note(&format!(
+            "note: `{older}` is called `{now}` now; the older name is read until 1.0"
+        ));
+    }
+    Ok(pipeline)
 }
 
 /// Tells of steps that do nothing, and were hardly meant to.

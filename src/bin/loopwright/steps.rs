@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use loopwright::transforms::{Page, Step};
+use loopwright::transforms::{Page, Step, older_names_of};
 
 use crate::{input::Failure, pages::beside_steps, report};
 
@@ -46,8 +46,15 @@ fn whole(page: &Page) -> String {
     for (usage, loopy) in page.usage {
         let _ = write!(text, "\n`{usage}`, in loopy: {loopy}");
     }
-    if !page.aliases.is_empty() {
-        let _ = write!(text, "\nAlso accepted: {}", page.aliases.join(", "));
+    let older = older_names_of(page.name);
+    let is_older = |name: &str| older.iter().any(|of| of.older == name);
+    let others: Vec<&str> = page.aliases.iter().copied().filter(|name| !is_older(name)).collect();
+    if !others.is_empty() {
+        let _ = write!(text, "\nAlso accepted: {}", others.join(", "));
+    }
+    if !older.is_empty() {
+        let older: Vec<String> = older.iter().map(|of| format!("`{}` for `{}`", of.older, of.now)).collect();
+        let _ = write!(text, "\nOlder names, which are read until 1.0: {}", older.join(", "));
     }
     text + "\n"
 }

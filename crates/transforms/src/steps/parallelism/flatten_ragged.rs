@@ -6,6 +6,7 @@ use loopwright_legality::{Judgement, flat_nest};
 use crate::{
     Number, Transform,
     arguments::{Args, Argument, keyed},
+    older_names,
     rewrite::{require_iname, require_untagged},
     step::TextForm,
 };
@@ -170,15 +171,14 @@ impl TextForm for FlattenRagged {
         let point: Name = args.next("the iname of their points")?;
         let mut step = FlattenRagged::new(segment, point);
         let numbers = [
-            (["threads", ""], &mut step.threads),
-            (["items", ""], &mut step.items),
-            (["tiles", ""], &mut step.tiles),
-            (["full_chunks", "runs"], &mut step.full_chunks),
-            (["tail_tiles", "rest"], &mut step.tail_tiles),
+            ("threads", &mut step.threads),
+            ("items", &mut step.items),
+            ("tiles", &mut step.tiles),
+            ("full_chunks", &mut step.full_chunks),
+            ("tail_tiles", &mut step.tail_tiles),
         ];
-        // The second key, if any, is an older name.
-        for (keys, number) in numbers {
-            for key in keys {
+        for (key, number) in numbers {
+            for key in older_names::keys("flatten_ragged", key) {
                 if let Some(given) = args.option(key)? {
                     *number = given;
                 }
