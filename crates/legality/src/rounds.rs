@@ -17,7 +17,7 @@ use crate::{conflict::primed, scan::keep_loop};
 /// Checks that the loops around a scan take the values of its iname in increasing order. `inames`
 /// are those that [`along`](crate::along) finds.
 ///
-/// Errors: `scan-order`, with the loop that turns two values round.
+/// Errors: `scan-order`, with the loop that reverses two values.
 pub fn in_rounds(
     kernel: &LoopKernel,
     lookup: &Lookup<'_>,

@@ -239,7 +239,7 @@ fn points(
         });
         let help = match shrinks {
             true => format!(
-                "it shrinks, and is a scan of the loops turned round: `reverse({sweep})` and \
+                "it shrinks, and is a scan of the reversed loops: `reverse({sweep})` and \
                  `reverse({point})` before"
             ),
             false => format!(

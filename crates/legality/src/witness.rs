@@ -329,7 +329,7 @@ impl Witness {
     pub fn diagnostic(&self) -> Diagnostic {
         let message = match self.code {
             "race" => "different threads would touch one cell at the same time, and one of them writes",
-            "dependence-violated" => "a dependence would be turned round",
+            "dependence-violated" => "a dependence would be reversed",
             "stale-value" => "a value would be lost or an old one come back",
             "unwritten-value" => "a value would be read that nobody has written",
             "wrong-cell" => "a read would see another cell",
