@@ -2,10 +2,10 @@
 //! COUNT pipelines for each kernel, from seed FROM on, as far as the time allows. See
 //! [`loopwright_testing::sweep`].
 //!
-//! Failures are printed as filetests; with a folder, defects of lowering are written into it, one
-//! kernel and pipeline each.
+//! Failures, refusals by the final check among them, are printed as filetests, and written into the
+//! folder if there is one. If there are any, the exit code is not 0.
 
-use std::{collections::BTreeMap, path::Path, process::ExitCode, time::Instant};
+use std::{collections::BTreeMap, fs, io, path::Path, process::ExitCode, time::Instant};
 
 use loopwright_testing::{
     filetest,
@@ -36,32 +36,37 @@ fn main() -> ExitCode {
         }
     }
     println!("{seen}\n{printed:?}");
-    if let Some(folder) = arg(4) {
-        let mut written: BTreeMap<String, usize> = BTreeMap::new();
-        for (case, failure) in &seen.defects {
-            let small = sweep::shrink(case, failure.kind);
-            let name = small.kernel.split('(').next().unwrap_or_default();
-            let name = name.rsplit(' ').next().unwrap_or_default();
-            let steps: Vec<&str> =
-                small.steps.iter().map(|s| s.split(&['(', ' ']).next().unwrap_or_default()).collect();
-            let n = written.entry(format!("{name} {} {}", failure.kind, steps.join(" "))).or_default();
-            *n += 1;
-            if *n > 2 {
-                continue;
-            }
-            let file = format!("{name}_{}_{}_{n}", failure.kind, steps.join("_"));
-            let write = |end: &str, text: &str| {
-                std::fs::write(Path::new(&folder).join(format!("{file}.{end}")), text)
-            };
-            let text = format!("# {}\n{}\n", failure.text.replace('\n', "\n# "), small.steps.join("\n"));
-            if let Err(e) = write("lw", &small.kernel).and_then(|()| write("pipe", &text)) {
-                eprintln!("{file}: {e}");
-                return ExitCode::FAILURE;
-            }
-        }
+    if let Some(folder) = arg(4)
+        && let Err(e) = write(&seen, Path::new(&folder))
+    {
+        eprintln!("{folder}: {e}");
+        return ExitCode::FAILURE;
     }
     match seen.failures.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
+}
+
+/// Writes the failures into a folder, a kernel and a pipeline each; of those with the same steps,
+/// two.
+fn write(seen: &Seen, folder: &Path) -> io::Result<()> {
+    let mut written: BTreeMap<String, usize> = BTreeMap::new();
+    for (case, failure) in &seen.failures {
+        let small = sweep::shrink(case, failure.kind);
+        let name = small.kernel.split('(').next().unwrap_or_default();
+        let name = name.rsplit(' ').next().unwrap_or_default();
+        let steps: Vec<&str> =
+            small.steps.iter().map(|s| s.split(&['(', ' ']).next().unwrap_or_default()).collect();
+        let n = written.entry(format!("{name} {} {}", failure.kind, steps.join(" "))).or_default();
+        *n += 1;
+        if *n > 2 {
+            continue;
+        }
+        let file = format!("{name}_{}_{}_{n}", failure.kind, steps.join("_"));
+        let text = format!("# {}\n{}\n", failure.text.replace('\n', "\n# "), small.steps.join("\n"));
+        fs::write(folder.join(format!("{file}.lw")), &small.kernel)?;
+        fs::write(folder.join(format!("{file}.pipe")), text)?;
+    }
+    Ok(())
 }

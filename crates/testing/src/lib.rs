@@ -14,6 +14,7 @@ pub mod pipelines;
 pub mod products;
 pub mod ranges;
 mod recipes;
+pub mod refusals;
 pub mod rng;
 pub mod segments;
 mod sites;

@@ -9,8 +9,8 @@
 //!   declared one, or races; the instances named by the witness are declared ones, the sizes
 //!   satisfy the assumptions, and the cell is written and read by the named instances;
 //! - **proved**: for some small sizes both give the same outputs, nothing races, and lowering gives
-//!   a program that runs in the emulator without a fault. Lowering may refuse for its own reasons,
-//!   except those in [`DEFECTS`].
+//!   a program that runs in the emulator without a fault. Lowering may refuse for the reasons in
+//!   [`LATE`]; any other refusal fails, one by the final check too.
 
 use std::{collections::BTreeMap, fmt, path::Path};
 
@@ -24,16 +24,12 @@ use crate::{
     case::Case,
     check::Failure,
     data, moves, recipes,
+    refusals::LATE,
     rng::Rng,
-    two_sided::LATE,
 };
 
 /// Number of steps tried per case.
 const STEPS: usize = 8;
-
-/// Refusals of a kernel with proved steps that the user cannot do anything about.
-pub const DEFECTS: [&str; 6] =
-    ["lost-instance", "extra-instance", "wrong-index", "different-bounds", "no-bound", "unknown-name"];
 
 /// A kernel that was written by hand.
 #[derive(Clone, Debug)]
@@ -81,9 +77,8 @@ pub struct Seen {
     pub runs: usize,
     /// Proved kernels that lowering refuses, by code.
     pub late: BTreeMap<&'static str, usize>,
-    /// Those that are [`DEFECTS`].
-    pub defects: Vec<(Case, Failure)>,
-    /// Cases in which two answers disagree, each of which is a bug.
+    /// Cases in which two answers disagree, or lowering refuses what is proved for no reason that
+    /// the kernel has; each is a bug.
     pub failures: Vec<(Case, Failure)>,
 }
 
@@ -100,7 +95,6 @@ impl Seen {
         for (code, n) in other.late {
             *self.late.entry(code).or_insert(0) += n;
         }
-        self.defects.extend(other.defects);
         self.failures.extend(other.failures);
         self
     }
@@ -122,7 +116,7 @@ impl fmt::Display for Seen {
         )?;
         let late: Vec<String> = self.late.iter().map(|(code, n)| format!("{code} {n}")).collect();
         writeln!(f, "refused later by lowering: {}", late.join(", "))?;
-        write!(f, "{} defects of lowering, {} disagreements", self.defects.len(), self.failures.len())
+        write!(f, "{} defects and disagreements", self.failures.len())
     }
 }
 
@@ -235,7 +229,7 @@ impl Walk {
 
     /// Checks a proved kernel: equal by brute force, and lowered to a program. Returns the code
     /// with which lowering refuses it, if it does.
-    fn check_proved(&mut self, after: &LoopKernel, text: &str) -> Result<Option<&'static str>, Failure> {
+    fn check_proved(&mut self, after: &LoopKernel) -> Result<Option<&'static str>, Failure> {
         if let Some(sizes) = sizes(&mut self.rng, after)
             && let Some((declared, run)) = both(after, &sizes)?
         {
@@ -248,13 +242,10 @@ impl Walk {
             Ok(program) => program,
             Err(d) => {
                 *self.seen.late.entry(d.code).or_insert(0) += 1;
-                if DEFECTS.contains(&d.code) {
-                    let found = Failure { kind: d.code, text: d.to_string() };
-                    self.seen.defects.push((self.case(text), found));
-                } else if !LATE.contains(&d.code) {
-                    return failure("lowering", d.to_string());
-                }
-                return Ok(Some(d.code));
+                return match LATE.contains(&d.code) {
+                    true => Ok(Some(d.code)),
+                    false => failure(d.code, d.to_string()),
+                };
             }
         };
         // Several facts about data would have to be satisfied together.
@@ -297,7 +288,7 @@ impl Walk {
         match verdict {
             Verdict::Proved { .. } => {
                 self.seen.proved[0] += 1;
-                if self.check_proved(&after, text)?.is_none() {
+                if self.check_proved(&after)?.is_none() {
                     self.kernel = after;
                     self.taken.push(text.to_string());
                 }
@@ -371,9 +362,5 @@ pub fn fails(case: &Case, kind: &str) -> bool {
             return false;
         }
     }
-    let defects = walk.seen.defects.len();
-    match walk.step(last) {
-        Err(found) => found.kind == kind,
-        Ok(()) => walk.seen.defects[defects..].iter().any(|(_, found)| found.kind == kind),
-    }
+    walk.step(last).is_err_and(|found| found.kind == kind)
 }

@@ -6,7 +6,7 @@
 //! - **proved**: the run in tokens ([`Replays::agrees`]) agrees with the declared kernel for all
 //!   small sizes, and so does the emulator, with every check on, with the plain interpreter of the
 //!   declared kernel, and finds no race. Lowering may still refuse the kernel for its own reasons
-//!   (lengths, memory, barriers), which is counted.
+//!   ([`LATE`]), which is counted.
 //! - **refuted**: the witness's failure is reproduced, and the kernel, lowered by force
 //!   ([`lower_forced`]), gives another result for the witness's parameters than the declared one,
 //!   or races. If it cannot be lowered even so, that is counted, and so is a scan that runs in
@@ -28,7 +28,9 @@ use loopwright_lowering::{LowerOptions, lower, lower_forced, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::{Pipeline, Step};
 
-use crate::{affine, case::Case, check::Failure, counts::Count, data, moves, recipes, rng::Rng, sites};
+use crate::{
+    affine, case::Case, check::Failure, counts::Count, data, moves, recipes, refusals::LATE, rng::Rng, sites,
+};
 
 /// Number of steps tried per case.
 const STEPS: usize = 9;
@@ -129,44 +131,6 @@ struct Evaluated {
 fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
     Err(Failure { kind, text: text.into() })
 }
-
-/// The valid refusals of a kernel with legal steps by lowering: lengths that are not constant,
-/// ranges that no loop has, memory that ends with a kernel, flattened nests that a later step
-/// breaks, asynchronous copies of tiles that a later step moves elsewhere, scans that blocks cannot
-/// pass on, misaligned vectors, synchronisation that has no place, boxes of an atom that later
-/// steps cut or spread, factors of its product that are scalars since. Anything else, including
-/// failures of the final check, is an error of the library, not the kernel.
-pub(crate) const LATE: [&str; 29] = [
-    "async-copy",
-    "atom-guard",
-    "atom-lanes",
-    "atom-length",
-    "atom-loop",
-    "atom-operand",
-    "atom-product",
-    "atom-shape",
-    "atomic-target",
-    "blocks-depend",
-    "different-bounds",
-    "ends-with-kernel",
-    "foreign-value",
-    "grid-reduction",
-    "lane-length",
-    "launch-in-reduction",
-    "look-back",
-    "no-bound",
-    "no-least-value",
-    "not-constant-length",
-    "not-constant-shape",
-    "not-ragged",
-    "race",
-    "scan-iname",
-    "scan-order",
-    "too-many-threads",
-    "two-hardware-inames",
-    "unaligned",
-    "warp-without-lanes",
-];
 
 /// Parses a step, which may be user-defined.
 fn parse(text: &str) -> Result<Step, Diagnostic> {

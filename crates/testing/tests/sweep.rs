@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{LoopKernel, Name};
 use loopwright_testing::{
     brute::{self, Outcome, Stop},
+    case::Case,
     filetest,
     sweep::{self, Seen},
 };
@@ -31,6 +32,32 @@ fn what_is_refused_is_wrong_and_what_is_proved_is_right() {
     // Most verdicts of both kinds are compared with runs.
     assert!(seen.refuted[1] >= 10 && seen.refuted[1] * 10 >= seen.refuted[0] * 9, "{seen}");
     assert!(seen.proved[1] >= 80 && seen.proved[1] * 10 >= seen.proved[0] * 8, "{seen}");
+}
+
+/// A kernel whose steps are proved, and whose program the final check refuses, is a failure. This
+/// one is a known gap (`tests/filetests/gaps`).
+#[test]
+fn a_refusal_by_the_final_check_is_a_failure() {
+    let kernel = "\
+kernel k(x: i32[n], y: i32[1], n: i32)
+assume 0 <= n
+domain { [i] : 0 <= i < n }
+reduction plus(v) {
+    state m: i32 = 0
+    lift m = v
+    combine m = a.m + max(1, -3) * b.m
+    result m
+    commutes
+}
+y[0] = plus(i, x[i]) {id=total}
+";
+    let case = |steps: &[&str]| Case {
+        kernel: kernel.to_string(),
+        steps: steps.iter().map(|s| (*s).to_string()).collect(),
+    };
+    let (split, threads) = ("split_iname(i, 64)", "tag_inames(i_inner: thread.x)");
+    assert!(sweep::fails(&case(&[split, threads]), "wrong-join"));
+    assert!(!sweep::fails(&case(&[split]), "wrong-join"));
 }
 
 /// The runs of a kernel as declared and after a pipeline applied without verdicts.

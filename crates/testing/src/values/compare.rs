@@ -15,7 +15,7 @@ use super::{
     replay,
     types::Stop,
 };
-use crate::{check::results_of_text, rng::Rng, sweep::DEFECTS};
+use crate::{check::results_of_text, refusals::LATE, rng::Rng};
 
 /// A kernel whose results differ from what the page on values says.
 #[derive(Clone, Debug)]
@@ -379,7 +379,7 @@ pub fn forms(
                 Ok(None)
             }
             // Warps of another width, operators that do not commute in lanes.
-            Err(d) if form == 3 && d.code != "wrong-join" && !DEFECTS.contains(&d.code) => {
+            Err(d) if form == 3 && (LATE.contains(&d.code) || d.code == "does-not-commute") => {
                 formed.refused.push(d.code);
                 Ok(None)
             }
