@@ -4,6 +4,16 @@ use std::fmt;
 
 use crate::words::{HELPERS, HIP_HELPERS, KEYWORDS, MATH, VECTORS};
 
+/// What a builtin variable of a language means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Builtin {
+    /// The numbers of the thread in its block, or of the block in its grid: `thread` or `block` in
+    /// tags and in the texts of programs.
+    Coordinate(&'static str),
+    /// How many threads or blocks there are.
+    Extent,
+}
+
 /// A language of CUDA's family, given by its reserved words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Language {
@@ -16,6 +26,8 @@ pub struct Language {
     pub functions: &'static [&'static str],
     /// Short vector types, reserved with a number of elements (1 to 4) at the end.
     pub vectors: &'static [&'static str],
+    /// Builtin variables that number threads and blocks, or count them.
+    pub builtins: &'static [(&'static str, Builtin)],
     /// What the definition of a function that runs on the device begins with.
     pub device_function: &'static str,
     /// The names of the element types: `("f16", "__half")`.
@@ -29,6 +41,12 @@ impl Language {
         reserved: &[KEYWORDS, HELPERS],
         functions: MATH,
         vectors: VECTORS,
+        builtins: &[
+            ("threadIdx", Builtin::Coordinate("thread")),
+            ("blockIdx", Builtin::Coordinate("block")),
+            ("blockDim", Builtin::Extent),
+            ("gridDim", Builtin::Extent),
+        ],
         device_function: "__device__",
         types: &[
             ("bool", "bool"),
@@ -69,6 +87,20 @@ impl Language {
             || name.strip_suffix('f').is_some_and(math)
             || implementation
             || self.reserved.iter().any(|words| words.binary_search(&name).is_ok())
+    }
+
+    /// What a builtin variable means; `None` of other names.
+    ///
+    /// ```
+    /// use loopwright_target::{Builtin, Language};
+    ///
+    /// let meaning = |name| Language::CUDA_C.builtin(name);
+    /// assert_eq!(meaning("threadIdx"), Some(Builtin::Coordinate("thread")));
+    /// assert_eq!(meaning("gridDim"), Some(Builtin::Extent));
+    /// assert_eq!(meaning("thread"), None);
+    /// ```
+    pub fn builtin(&self, name: &str) -> Option<Builtin> {
+        self.builtins.iter().find(|(theirs, _)| *theirs == name).map(|(_, meaning)| *meaning)
     }
 
     /// The language's name of an element type: `float` for `f32`.
@@ -140,6 +172,13 @@ mod tests {
         assert_eq!(Language::CUDA_C.legal_like("a", taken), "a_2");
         assert_eq!(Language::CUDA_C.legal_like("a_", taken), "a_2");
         assert_eq!(Language::CUDA_C.legal_like("a__b", taken), "a_b_1");
+    }
+
+    #[test]
+    fn builtin_variables_are_reserved() {
+        for (name, _) in Language::CUDA_C.builtins {
+            assert!(Language::CUDA_C.is_reserved(name), "{name}");
+        }
     }
 
     #[test]

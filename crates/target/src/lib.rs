@@ -11,7 +11,7 @@
 mod language;
 mod words;
 
-pub use language::Language;
+pub use language::{Builtin, Language};
 
 /// A class of devices, and the language of their programs.
 ///

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use loopwright_target::Builtin;
+
 use crate::{
     Aff, Constraint, Domain, Name,
     text::{
@@ -288,13 +290,15 @@ impl Parser {
             }
             Tok::Ident => {
                 let name = self.name("a name")?;
-                let Some(others) = self.dotted.filter(|_| self.at(".")) else {
+                let Some(language) = self.dotted.filter(|_| self.at(".")) else {
                     return Ok(Aff::var(name));
                 };
                 self.advance();
                 let axis = self.name("an axis, as `x`")?;
-                let other = others.iter().find(|(other, _)| *other == &*name);
-                let name = other.map_or(name, |(_, word)| Name::new(*word));
+                let name = match language.builtin(&name) {
+                    Some(Builtin::Coordinate(word)) => Name::new(word),
+                    Some(Builtin::Extent) | None => name,
+                };
                 Ok(Aff::var(name.followed_by(&format!(".{axis}"))))
             }
             _ => Err(self.unexpected("a number")),

@@ -6,6 +6,8 @@
 
 use std::{ops::Range, sync::Arc};
 
+use loopwright_target::Language;
+
 use crate::{
     Diagnostic, Name, Place, Record, Struct,
     text::lexer::{Tok, Token, lex},
@@ -46,9 +48,9 @@ pub struct Parser {
     pub(crate) records: Vec<Record>,
     /// Inside `floor(..)`, where `/` is allowed.
     pub(crate) in_floor: bool,
-    /// Whether two words joined by a dot are one name in affine text; then what else the first may
-    /// be called.
-    pub(crate) dotted: Option<&'static [(&'static str, &'static str)]>,
+    /// Whether two words joined by a dot are one name in affine text; then the language in whose
+    /// words the first may be, too.
+    pub(crate) dotted: Option<Language>,
 }
 
 impl Parser {
@@ -77,10 +79,10 @@ impl Parser {
         self
     }
 
-    /// Lets affine functions use coordinates such as `thread.x`. `others` pairs what the word
-    /// before the dot may also be with the word that it means.
-    pub fn with_coordinates(mut self, others: &'static [(&'static str, &'static str)]) -> Self {
-        self.dotted = Some(others);
+    /// Lets affine functions use coordinates such as `thread.x`, also in the words of a language,
+    /// as `threadIdx.x`.
+    pub fn with_coordinates(mut self, language: Language) -> Self {
+        self.dotted = Some(language);
         self
     }
 

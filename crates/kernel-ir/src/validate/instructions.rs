@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use loopwright_target::{Builtin, Language};
+
 use crate::{
     Access, Aff, Arg, Diagnostic, Expr, Instruction, Name, Reduce, ReductionOp, Role, Type, TypeTable,
     ValueType,
@@ -135,7 +137,7 @@ fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
         .chain(data.temporaries.iter().map(|t| t.name.as_str()))
         .chain(data.constants.iter().map(|c| c.array.name.as_str()))
         .chain(data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str())));
-    let help = of_cuda(name).or_else(|| crate::suggest::did_you_mean(name, names)).unwrap_or_else(|| {
+    let help = of_builtin(name).or_else(|| crate::suggest::did_you_mean(name, names)).unwrap_or_else(|| {
         // A name with subscripts is not an iname.
         let of = |e: &Expr| e.accesses().into_iter().any(|a| a.array == *name);
         let has_subscripts = match item {
@@ -163,21 +165,20 @@ fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
     );
 }
 
-/// What stands in place of a variable of CUDA's, which numbers threads and blocks.
-fn of_cuda(name: &str) -> Option<String> {
+/// What stands in place of a builtin variable of the target's language, which numbers threads and
+/// blocks.
+fn of_builtin(name: &str) -> Option<String> {
     let (variable, axis) = name.split_once('.')?;
     let axis = ["x", "y", "z"].into_iter().find(|a| *a == axis)?;
-    let tag = match variable {
-        "threadIdx" => "thread",
-        "blockIdx" => "block",
-        "blockDim" | "gridDim" => {
+    let tag = match Language::OF_KERNELS.builtin(variable)? {
+        Builtin::Coordinate(tag) => tag,
+        Builtin::Extent => {
             return Some(
                 "threads and blocks are as many as the inames that are tagged say: `split_iname(i, 128)`, then \
                  `tag_inames(i_outer: block.x, i_inner: thread.x)`"
                     .to_owned(),
             );
         }
-        _ => return None,
     };
     Some(format!(
         "declare an iname, `domain {{ [i] : 0 <= i < n }}`, write `i` for it, and tag it in the pipeline: \

@@ -6,6 +6,7 @@ use loopwright_kernel_ir::{
     DType, Diagnostic, Name, Number, Struct, Type,
     syntax::{Parse, Parser, Tok, did_you_mean},
 };
+use loopwright_target::Language;
 
 use super::{layout, leaf, names::Names, note};
 use crate::{
@@ -34,9 +35,6 @@ const LINES: &[&str] = &[
     "kernel",
 ];
 
-/// CUDA's words for the coordinates, which texts may also have.
-const CUDA_WORDS: &[(&str, &str)] = &[("threadIdx", "thread"), ("blockIdx", "block")];
-
 impl Program {
     /// Parses a program; see [`crate::grammar`]. Names are resolved and types are filled in, but
     /// nothing is checked: see [`crate::verify::verify`].
@@ -49,7 +47,7 @@ impl Program {
     pub fn parse_named(origin: &str, text: &str) -> Result<Program, Diagnostic> {
         let p = Parser::new(origin, text)
             .with_nesting(NESTING_LIMIT, "introduce names for parts of it")
-            .with_coordinates(CUDA_WORDS);
+            .with_coordinates(Language::OF_KERNELS);
         let mut program = Program {
             name: "".into(),
             index: DType::I32,

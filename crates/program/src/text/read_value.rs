@@ -4,6 +4,7 @@ use loopwright_kernel_ir::{
     DType, Precision,
     syntax::{Parse, Tok},
 };
+use loopwright_target::{Builtin, Language};
 
 use super::{
     names::{CALLED, is_math},
@@ -238,12 +239,17 @@ impl Reader {
             return Ok(Deep::leaf(Value { dtype: DType::Bool, kind: ValueKind::Bool(word == "true") }));
         }
         if self.p.peek_is(1, ".") {
-            match &*word {
-                "thread" | "block" | "threadIdx" | "blockIdx" => {
+            // The language's words for the coordinates may be written, too.
+            let coordinate = match Language::OF_KERNELS.builtin(&word) {
+                Some(Builtin::Coordinate(ours)) => ours,
+                Some(Builtin::Extent) | None => &word,
+            };
+            match coordinate {
+                "thread" | "block" => {
+                    let of_thread = coordinate == "thread";
                     self.p.advance();
                     self.p.advance();
                     let axis = self.axis()?;
-                    let of_thread = matches!(&*word, "thread" | "threadIdx");
                     let kind = if of_thread { ValueKind::ThreadIdx(axis) } else { ValueKind::BlockIdx(axis) };
                     return Ok(Deep::leaf(Value { dtype: self.names.index, kind }));
                 }
@@ -328,7 +334,6 @@ impl Reader {
                 }
                 Ok(Deep { value: a.leading_zeros(), depth: depth + 1 })
             }
-            "since" => self.since(),
             _ => {
                 if let Some((op, _)) = CALLED.iter().find(|(_, name)| *name == word) {
                     let ([a, b], depth) = self.operands()?;
@@ -340,18 +345,6 @@ impl Reader {
                 }
             }
         }
-    }
-
-    /// `since(has, lane)`, short for the distance from a lane down to the nearest one that has a
-    /// condition: the zeros above the highest bit of those up to that lane.
-    fn since(&mut self) -> Parse<Deep> {
-        let ([has, lane], depth) = self.operands()?;
-        let target = &self.names.target;
-        let have = Value::ballot(has, target);
-        let last = Value::int(lane.dtype, target.last_lane().into());
-        let above = Value::binary(BinOp::Sub, last, lane).cast(have.dtype);
-        let value = Value::binary(BinOp::Shl, have, above).leading_zeros();
-        Ok(Deep { value, depth: depth + 4 })
     }
 
     /// This number of operands in parentheses, after a keyword.
