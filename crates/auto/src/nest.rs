@@ -225,7 +225,9 @@ impl<'k> Nest<'k> {
             return true;
         }
         let has_shared = self.kernel.temporaries.iter().any(|a| a.space == AddressSpace::Shared);
-        let steps = [format!("split_iname({iname}, 32)"), format!("tag_inames({iname}_inner: thread.x)")];
+        let lanes = self.judge.target.warp_size;
+        let steps =
+            [format!("split_iname({iname}, {lanes})"), format!("tag_inames({iname}_inner: thread.x)")];
         has_shared && !self.writes_again(iname) && self.is_legal(iname, "thread.x", &steps)
     }
 

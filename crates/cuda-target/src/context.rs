@@ -409,7 +409,7 @@ impl<'a> Context<'a> {
 }
 
 /// The mask of a warp's first lanes; their number is at most that of the bits of an unsigned int.
-fn mask_of(lanes: u32) -> String {
+pub(crate) fn mask_of(lanes: u32) -> String {
     let mask = 1u32.checked_shl(lanes).map_or(u32::MAX, |above| above - 1);
     format!("{mask:#010x}u")
 }

@@ -10,7 +10,7 @@ use loopwright_kernel_ir::{DType, Dim, PerDim};
 use loopwright_program::{DeclaredLookBack, InOrder, LookBack, Memory, Program};
 
 use crate::{
-    context::{Context, Needs},
+    context::{Context, Needs, mask_of},
     declared_update::variables,
     printed::{Printed, Rep},
     stmt::Lines,
@@ -75,10 +75,11 @@ impl Context<'_> {
         self.needs.look_backs.borrow_mut().insert(*by);
         // The threads of the first warp are those of the lowest numbers.
         let PerDim { x, y, .. } = self.kernel.block;
-        let lane = match (x, x * y) {
-            (32.., _) => "threadIdx.x".to_string(),
-            (_, 32..) => format!("threadIdx.x + {x} * threadIdx.y"),
-            (_, rows) => format!("threadIdx.x + {x} * threadIdx.y + {rows} * threadIdx.z"),
+        let lanes = self.program.target.warp_size;
+        let lane = match x * y {
+            _ if x >= lanes => "threadIdx.x".to_string(),
+            rows if rows >= lanes => format!("threadIdx.x + {x} * threadIdx.y"),
+            rows => format!("threadIdx.x + {x} * threadIdx.y + {rows} * threadIdx.z"),
         };
         let (element, total) = (self.element(word), self.converted(total));
         let t = self.needs.c_type(of.dtype);
@@ -140,6 +141,8 @@ pub(crate) fn definition(program: &Program, of: &DeclaredLookBack, needs: &Needs
     let further = text([&joined, &before], &of.combined);
     let whole = text([&before, &total], &of.combined);
     let (t, i, wide) = (c_type(of.dtype), c_type(program.index), of.words() == 2);
+    let lanes = program.target.warp_size;
+    let all = mask_of(lanes);
     out.comment(
         "What the tiles before a block's own join; publishes what those after it have to know. Decoupled \
          look-back: Merrill and Garland, \"Single-pass Parallel Prefix Scan\", 2016.",
@@ -183,7 +186,7 @@ pub(crate) fn definition(program: &Program, of: &DeclaredLookBack, needs: &Needs
     publish(&mut line, 8, "1ull", &total);
     line(4, "}");
     line(4, &format!("{t} {before} = {neutral};"));
-    line(4, &format!("for ({i} {last} = {tile} - 1; {last} >= 0; {last} -= 32) {{"));
+    line(4, &format!("for ({i} {last} = {tile} - 1; {last} >= 0; {last} -= {lanes}) {{"));
     line(8, "// each lane looks at a tile, the first lane at the nearest; nothing is before the first tile");
     if wide {
         let bits_of_neutral = bits_of(of.dtype, &neutral);
@@ -197,31 +200,31 @@ pub(crate) fn definition(program: &Program, of: &DeclaredLookBack, needs: &Needs
         line(16, &format!("{high} = {words}[{at} + 1];"));
         line(12, "}");
         let unlike = format!("{low} >> 32 == 0 || {low} >> 32 != {high} >> 32");
-        line(8, &format!("}} while (__any_sync(0xffffffffu, {unlike}));"));
+        line(8, &format!("}} while (__any_sync({all}, {unlike}));"));
         let value = value_of(of.dtype, &format!("{high} << 32 | ({low} & 0xffffffffull)"));
         line(8, &format!("{t} {joined} = {value};"));
-        line(8, &format!("const unsigned int {known} = __ballot_sync(0xffffffffu, {low} >> 32 == 2);"));
+        line(8, &format!("const unsigned int {known} = __ballot_sync({all}, {low} >> 32 == 2);"));
     } else {
         let bits_of_neutral = bits_of(of.dtype, &neutral);
         line(8, &format!("unsigned long long {word} = 2ull << 32 | {bits_of_neutral};"));
         line(8, "do {");
         line(12, &format!("if ({lane} <= {last}) {word} = {words}[{last} - {lane} - {tile}];"));
-        line(8, &format!("}} while (__any_sync(0xffffffffu, {word} >> 32 == 0));"));
+        line(8, &format!("}} while (__any_sync({all}, {word} >> 32 == 0));"));
         let value = value_of(of.dtype, &format!("static_cast<unsigned int>({word})"));
         line(8, &format!("{t} {joined} = {value};"));
-        line(8, &format!("const unsigned int {known} = __ballot_sync(0xffffffffu, {word} >> 32 == 2);"));
+        line(8, &format!("const unsigned int {known} = __ballot_sync({all}, {word} >> 32 == 2);"));
     }
     line(8, "// totals count up to the nearest tile that has joined all before it");
-    line(8, &format!("const int {nearest} = {known} == 0 ? 31 : __ffs({known}) - 1;"));
+    line(8, &format!("const int {nearest} = {known} == 0 ? {} : __ffs({known}) - 1;", lanes - 1));
     line(8, "#pragma unroll");
-    line(8, &format!("for (int {offset} = 1; {offset} < 32; {offset} *= 2) {{"));
-    line(12, &format!("const {t} {earlier} = __shfl_down_sync(0xffffffffu, {joined}, {offset});"));
+    line(8, &format!("for (int {offset} = 1; {offset} < {lanes}; {offset} *= 2) {{"));
+    line(12, &format!("const {t} {earlier} = __shfl_down_sync({all}, {joined}, {offset});"));
     line(12, &format!("if ({lane} + {offset} <= {nearest}) {joined} = {within};"));
     line(8, "}");
     line(8, &format!("{before} = {further};"));
     line(8, &format!("if ({known} != 0) break;"));
     line(4, "}");
-    line(4, &format!("{before} = __shfl_sync(0xffffffffu, {before}, 0);"));
+    line(4, &format!("{before} = __shfl_sync({all}, {before}, 0);"));
     line(4, &format!("if ({lane} == 0) {{"));
     publish(&mut line, 8, "2ull", &whole);
     line(4, "}");

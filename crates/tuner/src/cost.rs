@@ -79,10 +79,6 @@ fn usual_f32_lanes() -> f64 {
 
 /// Registers per thread without private arrays: indices, addresses, values in flight.
 const BARE_REGISTERS: u32 = 24;
-/// The most registers per thread on all current devices.
-const MOST_REGISTERS: u32 = Target::cuda().thread_registers;
-/// Bytes of a cache line.
-const LINE: f64 = Target::cuda().line as f64;
 /// Clocks that the L1 cache takes per line of a request.
 const CLOCKS_A_LINE: f64 = 2.0;
 /// The bandwidth of the L2 cache over that of the memory.
@@ -224,6 +220,9 @@ pub struct Cost {
     /// 32-bit words of private arrays per thread, which become registers if they fit.
     #[serde(default)]
     pub private_words: u32,
+    /// What the program is written for. It is not stored: a cost that is read is for CUDA.
+    #[serde(skip)]
+    pub target: Target,
     /// What takes the largest part of the estimate.
     #[serde(default)]
     pub bottleneck: Bottleneck,
@@ -312,7 +311,7 @@ impl Cost {
             return (self.registers, f64::from(self.spilled) / 4.0);
         }
         let wanted = BARE_REGISTERS.saturating_add(self.private_words);
-        let most = (info.registers_per_block / self.threads.max(1)).clamp(1, MOST_REGISTERS);
+        let most = (info.registers_per_block / self.threads.max(1)).clamp(1, self.target.thread_registers);
         (wanted.min(most), f64::from(wanted.saturating_sub(most)))
     }
 
@@ -378,9 +377,10 @@ impl Cost {
             shuffles: self.shuffles / (launches * blocks * block_warps),
         };
         let busy = residents.busy_at_most(machine);
-        let run = if self.lines > 0.0 { (self.moved_bytes / self.lines).max(1.0) } else { LINE };
-        let open = warps * working * f64::from(lanes) * in_flight * LINE / run;
-        let again = if open > machine.l2_bytes / 2.0 { (LINE / run).clamp(1.0, 2.0) } else { 1.0 };
+        let line = f64::from(self.target.line);
+        let run = if self.lines > 0.0 { (self.moved_bytes / self.lines).max(1.0) } else { line };
+        let open = warps * working * f64::from(lanes) * in_flight * line / run;
+        let again = if open > machine.l2_bytes / 2.0 { (line / run).clamp(1.0, 2.0) } else { 1.0 };
         let (needed_once, asked_for) = (self.necessary_bytes * again, self.moved_bytes / CACHE_RATE);
         let memory = needed_once.max(asked_for) / machine.bandwidth * residents.stretch(machine);
         let lines = self.lines * CLOCKS_A_LINE / clocks;
@@ -465,6 +465,7 @@ impl Cost {
             launches: c.launches as f64 * counted.launches,
             idle: if lanes > 0.0 { c.idle_lanes as f64 / lanes } else { 0.0 },
             in_flight: waits.mean(),
+            target: program.target,
             ..Cost::default()
         };
         cost.note(resources);

@@ -23,9 +23,9 @@ const DEPTH: i64 = 64;
 
 /// The tile of a block, and how fast such blocks are.
 struct Form {
-    /// Results along each side.
+    /// Rows and columns of results of a block.
     tile: [i64; 2],
-    /// Warps along each side.
+    /// Warps of a block along the rows and along the columns.
     warps: [i64; 2],
     /// How many blocks of it a multiprocessor holds.
     resident: u32,
@@ -73,8 +73,8 @@ impl Form {
         shape.blocks(form.tile).is_none_or(|blocks| 2 * blocks >= multiprocessors).then_some(form)
     }
 
-    fn threads(&self) -> i64 {
-        self.warps.iter().product::<i64>() * 32
+    fn threads(&self, device: &Target) -> i64 {
+        self.warps.iter().product::<i64>() * i64::from(device.warp_size)
     }
 
     /// Bytes of shared memory of a block: three slots of both tiles, and results in padded rows.
@@ -165,7 +165,7 @@ pub(super) fn fragment_ring(shape: &Shape<'_>, device: &Target) -> Option<Propos
     }
     // Half of a thread's copies in each of the first two steps, behind the loads of the next step's
     // fragments: before them, the loads would wait for the addresses of all copies.
-    let [of_a, of_b] = form.tile.map(|length| length * DEPTH / VECTOR / form.threads() / 2);
+    let [of_a, of_b] = form.tile.map(|length| length * DEPTH / VECTOR / form.threads(device) / 2);
     let copies = |array: &str| format!("{array}_f_outer_outer_outer_dup");
     let step = format!("{k}_step");
     proposal = proposal.step(format!("untag_inames({}, {})", copies(a), copies(b)));
