@@ -2,7 +2,7 @@
 //! library in C, for several sizes, against the reference. Without a GPU, NVRTC, Python or a C
 //! compiler, each test is listed as ignored with the reason.
 //!
-//! `host_code.rs` tests the same texts against a stand-in for the driver.
+//! `tests/host_code/mod.rs` tests the same texts against a stand-in for the driver.
 
 #[path = "common/cases.rs"]
 mod cases;

@@ -1,5 +1,5 @@
 //! Rules that the compiler does not enforce: dependences between crates, how comments are wrapped,
-//! and that no test is forgotten.
+//! that the files that they cite are there, and that no test is forgotten.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -140,37 +140,105 @@ fn mark(path: &Path) -> Option<&'static str> {
     }
 }
 
-#[test]
-fn comments_and_pages_are_wrapped_at_100_columns() {
-    // What is built, and isl's own sources.
+/// The repository's own files, but for what is built and isl's own sources, from its root on.
+fn own_files() -> Vec<PathBuf> {
     const FOREIGN: [&str; 6] =
         ["target", ".git", ".build", "crates/isl/isl", "dist", "book/src/reference/steps.md"];
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let (mut folders, mut found, mut read) = (vec![root.clone()], Vec::new(), 0);
+    let (mut folders, mut found) = (vec![root.clone()], Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let own = path.strip_prefix(&root).unwrap();
-            let is_page = path.extension().is_some_and(|e| e == "md");
-            let is_foreign = FOREIGN.iter().any(|foreign| own == Path::new(foreign));
-            // What is expected of the kernels of filetests names their lines.
-            if is_foreign || own.ends_with("target") || own.ends_with("filetests") {
+            // `crates/target` is a crate, and what cargo builds lies in folders of that name.
+            let is_built = own.ends_with("target") && !path.join("Cargo.toml").exists();
+            if is_built || FOREIGN.iter().any(|foreign| own == Path::new(foreign)) {
                 continue;
             }
-            if path.is_dir() {
-                folders.push(path);
-            } else if is_page || mark(&path).is_some() {
-                let text = fs::read_to_string(&path).unwrap();
-                read += 1;
-                let wide = mark(&path).map_or_else(|| wide_lines(&text), |mark| wide_comments(&text, mark));
-                for (number, line) in wide {
-                    found.push(format!("{}:{number}: {}", own.display(), line.trim()));
-                }
+            match path.is_dir() {
+                true => folders.push(path.clone()),
+                false => found.push(own.to_path_buf()),
             }
+        }
+    }
+    assert!(found.len() > 1000, "{} files: not the whole repository", found.len());
+    found
+}
+
+#[test]
+fn comments_and_pages_are_wrapped_at_100_columns() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let (mut found, mut read) = (Vec::new(), 0);
+    for own in own_files() {
+        let path = root.join(&own);
+        let is_page = path.extension().is_some_and(|e| e == "md");
+        // What is expected of the kernels of filetests names their lines.
+        let is_filetest = own.components().any(|part| part.as_os_str() == "filetests");
+        if is_filetest || !is_page && mark(&path).is_none() {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        read += 1;
+        let wide = mark(&path).map_or_else(|| wide_lines(&text), |mark| wide_comments(&text, mark));
+        for (number, line) in wide {
+            found.push(format!("{}:{number}: {}", own.display(), line.trim()));
         }
     }
     assert!(read > 1000, "{read} files: not the whole repository");
     assert!(found.is_empty(), "wider than 100 columns:\n{}", found.join("\n"));
+}
+
+/// The Rust files and pages that a line names.
+fn cited(line: &str) -> impl Iterator<Item = &str> {
+    let in_path = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    let words = line.split(move |c| !in_path(c)).map(|word| word.trim_end_matches('.'));
+    words.filter(|word| word.len() > 3 && (word.ends_with(".rs") || word.ends_with(".md")))
+}
+
+/// Whether a cited path is the end of one of these, wherever it is cited.
+fn is_there(cited: &str, files: &[PathBuf]) -> bool {
+    let plain = cited.trim_start_matches(['.', '/']);
+    files.iter().any(|file| file.ends_with(plain))
+}
+
+#[test]
+fn cited_files_are_found() {
+    let line = "// as in `tests/house.rs`, [the page](../a/b.md), c.rs. Not .rs, x.rsx or d.toml.";
+    assert_eq!(cited(line).collect::<Vec<_>>(), ["tests/house.rs", "../a/b.md", "c.rs"]);
+    let files = ["tests/house.rs", "book/a/b.md"].map(PathBuf::from);
+    for (name, there) in [("house.rs", true), ("../a/b.md", true), ("ouse.rs", false), ("b/a.md", false)] {
+        assert_eq!(is_there(name, &files), there, "{name}");
+    }
+}
+
+/// A comment or a page that cites a file of the repository cites one that is there. Records of
+/// measurements and of changes cite what was there then.
+#[test]
+fn files_that_comments_and_pages_cite_exist() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut files = own_files();
+    // It is printed by the program.
+    files.push("book/src/reference/steps.md".into());
+    let (mut missing, mut asked) = (Vec::new(), 0);
+    for own in &files {
+        let is_page = own.extension().is_some_and(|e| e == "md");
+        let is_record = own.starts_with("benches") || own.ends_with("CHANGELOG.md");
+        let Some(mark) = mark(own).or(is_page.then_some("")).filter(|_| !is_record) else { continue };
+        let Ok(text) = fs::read_to_string(root.join(own)) else { continue };
+        for (number, line) in text.lines().enumerate() {
+            if !line.trim_start().starts_with(mark) {
+                continue;
+            }
+            for name in cited(line) {
+                asked += 1;
+                if !is_there(name, &files) {
+                    missing.push(format!("{}:{}: {name}", own.display(), number + 1));
+                }
+            }
+        }
+    }
+    assert!(asked > 200, "{asked} citations");
+    assert!(missing.is_empty(), "cited, and not there:\n{}", missing.join("\n"));
 }
 
 /// What is published has its licences beside it, as do isl and imath, which are compiled into the

@@ -61,7 +61,7 @@ fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
     for example in common::examples().iter().chain(common::polybench()) {
         let program = example.program();
         // Data decide which thread runs which instance of a flattened nest: the final check runs it
-        // (tests/final_check_segments.rs).
+        // (tests/final_check/segments.rs).
         if is_flattened(&program) {
             continue;
         }
