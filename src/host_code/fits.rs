@@ -177,7 +177,7 @@ impl<'a> Walk<'a> {
         self.needs.push(Need::AtMost(high));
     }
 
-    /// What no sizes satisfy.
+    /// A range beyond the limits of the index type: what has it is refused for all sizes.
     fn hopeless(&self) -> (Formula, Formula) {
         let beyond = Formula::Int(self.limits().1 + 1);
         (beyond.clone(), beyond)

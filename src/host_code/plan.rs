@@ -24,7 +24,7 @@ pub(super) struct Plan<'p> {
     pub host: Vec<Host>,
     /// The names of arguments, scratch arrays and host variables in C.
     pub in_c: Names,
-    /// The same in Python.
+    /// The names of the same in Python, which reserves other words.
     pub in_python: Names,
 }
 

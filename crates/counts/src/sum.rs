@@ -137,7 +137,7 @@ fn blocks(
     end.minus(&start)
 }
 
-/// By the residues of `x`.
+/// The sum up to `t`, residue by residue of `x`: for each, the floors are linear in the quotient.
 fn residues(
     p: &QuasiPolynomial,
     x: &Name,

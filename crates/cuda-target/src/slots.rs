@@ -29,7 +29,7 @@ pub(crate) struct Slots {
     rings: Vec<Ring>,
 }
 
-/// Those for one number of slots.
+/// The slots of the buffers that have one number of slots, which are counted together.
 #[derive(Clone, Debug)]
 struct Ring {
     slots: i64,

@@ -6,9 +6,9 @@ use crate::Generator;
 
 /// The types of a sum: that of its accumulator and that of its result.
 pub struct Sums {
-    /// What operands are computed in and accumulated in.
+    /// The type in which terms are computed and added up.
     pub acc: DType,
-    /// What the result is stored as.
+    /// The type of the elements of the result, to which a sum is converted at its end.
     pub out: DType,
 }
 

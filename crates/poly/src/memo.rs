@@ -37,9 +37,9 @@ struct Memo {
     emptiness: Table<u64, (Rows, Emptiness)>,
     /// By the digests of rows and the column of the value, likewise.
     ranges: Table<(u64, usize), (Rows, Range)>,
-    /// By the digests of rows, likewise.
+    /// Reduced systems, by the digests of their rows; one for each digest.
     reduced: Table<u64, (Rows, Arc<Reduced>)>,
-    /// By all reads and all writes.
+    /// Which writes each read sees, by all reads and all writes that were asked about.
     flows: Table<Accesses, Vec<Sources>>,
     /// The size of all keys together, in numbers of 8 bytes.
     numbers: usize,

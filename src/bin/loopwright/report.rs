@@ -15,7 +15,7 @@ use loopwright::program::{BinOp, UnOp, Value, ValueKind};
 
 use crate::input::Failure;
 
-/// When output has colours.
+/// When output has colours; by default, where it goes to a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set.

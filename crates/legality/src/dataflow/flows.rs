@@ -55,7 +55,7 @@ pub(super) enum Seen {
         later: usize,
         /// Whether this one is under a condition on data.
         may: bool,
-        /// What is seen.
+        /// The definition that is seen then.
         seen: Box<Seen>,
     },
 }

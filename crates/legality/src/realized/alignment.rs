@@ -45,7 +45,7 @@ struct Shift {
     most: i64,
     /// The iname or scalar `i`.
     iname: Name,
-    /// The inames `p`.
+    /// The inames `p` of the theorem, into which `i` was split.
     base: Vec<Name>,
 }
 

@@ -137,7 +137,7 @@ pub(super) struct Point {
     pub point: Arc<[i64]>,
     term: Value,
     pub cause: Cause,
-    /// When a scan has added it.
+    /// The time at which a scan has added it; `None` of points that are no scan's.
     time: Option<Arc<[i64]>>,
 }
 

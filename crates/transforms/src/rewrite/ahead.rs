@@ -22,7 +22,7 @@ use super::{
 /// How a step speaks of itself in refusals.
 pub(crate) struct Words {
     pub code: &'static str,
-    /// What the buffer cannot have.
+    /// What an array that the step refuses cannot have, such as `two slots`.
     pub slots: &'static str,
 }
 

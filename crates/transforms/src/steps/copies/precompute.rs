@@ -502,7 +502,7 @@ struct Piece {
     /// Its inames apart from those around the readers.
     inames: Vec<Name>,
     needed: Vec<Constraint>,
-    /// Those of the box, with their lengths.
+    /// The inames that sweep the box of cells, outermost first, each with its number of values.
     loops: Vec<(Name, i64)>,
 }
 

@@ -157,11 +157,11 @@ struct New {
 /// Several copies of a chunk.
 struct Copies {
     number: i64,
-    /// The neighbours that take the same.
+    /// How many neighbouring values of the iname update one copy, at least 1.
     each: i64,
     /// The iname of the start over copies.
     start: Name,
-    /// That of the reduction that combines them.
+    /// The iname of the reduction that combines the copies.
     join: Name,
     /// The instruction with the reduction, and the scalar that it assigns.
     combine: (Name, Array),
