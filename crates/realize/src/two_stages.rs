@@ -195,11 +195,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
         let bounds = stored.bounds(iname, &parameter)?;
         let least = stored.constant_range(&Aff::var(iname))?.0;
         let ends = bounds.upper.iter().map(|upper| upper.floor()).collect::<Result<Vec<_>, _>>()?;
-        // The inner iname of a split has its constant length, and what the length of the whole
-        // leaves of it.
-        let constant = ends.iter().filter_map(Aff::as_constant).min().map(Aff::constant);
-        // Each of several ends leaves room for all.
-        let (Some(end), Some(0..)) = (constant.or(ends.first().cloned()), least) else {
+        let (Some(room), Some(0..)) = (room(&model, &ends)?, least) else {
             return Err(Diagnostic::new(
                 "grid-reduction",
                 format!(
@@ -213,7 +209,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
                  inames off the grid"
             )));
         };
-        axes.push(Axis::new(Expr::from_aff(&least_length(&model, end.add_constant(1)?)?)));
+        axes.push(Axis::new(Expr::from_aff(&room)));
     }
     let target = instruction.targets.first().map_or_else(|| instruction.id.clone(), |t| t.array.clone());
     let partials: Vec<Name> = operator
@@ -346,13 +342,22 @@ fn state_types(kernel: &LoopKernel, i: &Instruction, n: usize) -> Result<Vec<DTy
     state.ok_or_else(|| Diagnostic::new("internal", "a reduction that does not exist"))
 }
 
-/// A length that is at least this one and, if that has a least value, never negative: no launch is
-/// refused for results that nobody stores.
-fn least_length(model: &Model<'_>, length: Aff) -> Result<Aff, Diagnostic> {
-    Ok(match System::new(&model.context)?.constant_range(&length)?.0 {
-        Some(least) if least < 0 => length.add_constant(least.saturating_neg())?,
-        _ => length,
-    })
+/// A length with room for all numbers from 0 to the least of these ends, each of which leaves it: a
+/// constant one, as the inner iname of a split has it beside what the length of the whole leaves of
+/// it; or one that has a least value, and is never negative then, so that no launch is refused for
+/// results that nobody stores.
+fn room(model: &Model<'_>, ends: &[Aff]) -> Result<Option<Aff>, Diagnostic> {
+    let constant = ends.iter().filter_map(Aff::as_constant).min().map(Aff::constant);
+    let context = System::new(&model.context)?;
+    for end in constant.iter().chain(ends) {
+        let length = end.add_constant(1)?;
+        match context.constant_range(&length)?.0 {
+            Some(least) if least < 0 => return Ok(Some(length.add_constant(least.saturating_neg())?)),
+            Some(_) => return Ok(Some(length)),
+            None => {}
+        }
+    }
+    Ok(ends.first().map(|end| end.add_constant(1)).transpose()?)
 }
 
 /// The inames of results whose two parts both count blocks, as those of a grid that continues on
