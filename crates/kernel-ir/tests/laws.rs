@@ -146,6 +146,22 @@ fn the_constants_of_an_operator_are_tried() {
             assert_eq!(laws_of(&simple(lift, combine), t), asymmetric, "{lift}, {combine} of {t}");
         }
     }
+    // Between two literals, close to one, and their quotients and products.
+    for (combine, t) in [
+        ("if(a.s > 1234.5 and a.s < 1234.6, b.s, a.s + b.s)", DType::F32),
+        ("if(a.s > 1.0e20 and a.s < 1.5e20, b.s, a.s + b.s)", DType::F64),
+        ("if(a.s < 3000.0 and a.s > 2999.0, b.s, a.s + b.s)", DType::F64),
+        ("if(a.s > 5.0e7 and a.s < 50000008.0, b.s, a.s + b.s)", DType::F32),
+        ("if(a.s*3 == 30003, b.s, a.s + b.s)", DType::I32),
+        ("if(a.s*3.0 == 30003.0, b.s, a.s + b.s)", DType::F64),
+        ("if(a.s // 7 == 1234, b.s, a.s + b.s)", DType::I32),
+        ("if((a.s + 5) // 7 == 1234, b.s, a.s + b.s)", DType::I64),
+        ("if((a.s ^ 123456789012) == 5, b.s, a.s + b.s)", DType::I64),
+        ("if(a.s % 100003 == 5123, b.s, a.s + b.s)", DType::I32),
+        ("if(a.s >= 4000 and a.s <= 5000, b.s, a.s + b.s)", DType::I32),
+    ] {
+        assert_eq!(laws_of(&simple("v", combine), t)[..2], [Neutral, Associative], "{combine} of {t}");
+    }
     // In the second component.
     let second = "state s: like v = 0, t: like v = 0
           lift s = v, t = 2*v
@@ -164,6 +180,90 @@ fn the_constants_of_an_operator_are_tried() {
           combine s = a.s + b.s, n = a.n + b.n
           result if(n > 12, s, 2*s)";
     assert_eq!(laws_of(counted, DType::F32), sum);
+}
+
+/// Steps at values that no drawn state has to meet: whether there are any is read off the text.
+#[test]
+fn tests_say_nothing_of_steps_at_values_that_few_states_have() {
+    let missed = |state: &str, combine: &str, t: DType| {
+        let text = format!(
+            "kernel k(x: {t}[8], y: {t}[8])\nreduction op(v) {{\n    state {state}\n    lift s = v\n    \
+             combine s = {combine}\n    result s\n    trusted \"asked here\"\n}}\n\
+             domain {{ [i] : 0 <= i < 8 }}\ny[i] = x[i]\n"
+        );
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}"));
+        let laws = kernel.reductions[0].laws(&kernel, &[Type::Known(t)]);
+        assert!(laws.tested);
+        laws.missed.as_ref().map(ToString::to_string)
+    };
+    let (sum, least) = ("s: like v = 0", "s: like v = lowest()");
+    for (state, combine, part) in [
+        (sum, "if(b.s > 1234.5 and b.s < 1234.6, b.s, a.s + b.s)", "b.s > 1234.5"),
+        (sum, "if(abs(b.s - 3.14159) < 0.001, b.s, a.s + b.s)", "abs(b.s - 3.14159) < 0.001"),
+        (sum, "if(a.s*b.s > 1000.0, a.s, a.s + b.s)", "a.s * b.s > 1000.0"),
+        (sum, "if(a.s + a.s + a.s > b.s, a.s, a.s + b.s)", "a.s + a.s + a.s > b.s"),
+        (least, "if(a.s - b.s > 300.0, a.s, max(a.s, b.s))", "a.s - b.s > 300.0"),
+        (least, "max(a.s, min(b.s, 1.0e30))", "min(b.s, 1e30)"),
+        (sum, "a.s + b.s + floor(a.s)", "floor(a.s)"),
+        (sum, "a.s + cast(f16, b.s)", "cast(f16, b.s)"),
+        (sum, "a.s + cast(i32, b.s)", "cast(i32, b.s)"),
+        (sum, "fdim(a.s, 77) + b.s", "fdim(a.s, 77)"),
+        (sum, "a.s + b.s + abs(a.s - 1)", "abs(a.s - 1)"),
+        ("s: like v = 1", "if(a.s == 2, b.s, a.s*b.s)", "a.s == 2"),
+    ] {
+        assert_eq!(missed(state, combine, DType::F32).as_deref(), Some(part), "{combine}");
+    }
+    for (combine, part) in [
+        ("if(a.s*3 == 30003, b.s, a.s + b.s)", "a.s * 3 == 30003"),
+        ("if(a.s // 7 == 1234, b.s, a.s + b.s)", "a.s // 7 == 1234"),
+        ("(a.s + b.s) // 1", "(a.s + b.s) // 1"),
+        ("(a.s + b.s) % 1000003", "(a.s + b.s) % 1000003"),
+        ("(a.s + b.s) & 65535", "a.s + b.s & 65535"),
+        ("(a.s << 5) + b.s", "a.s << 5"),
+        ("a.s + (b.s >> 30)", "b.s >> 30"),
+        ("a.s + cast(i16, b.s)", "cast(i16, b.s)"),
+        ("a.s + cast(i32, cast(u32, b.s))", "cast(i32, cast(u32, b.s))"),
+        ("if(cast(bool, a.s - 7), a.s + b.s, b.s)", "cast(bool, a.s - 7)"),
+    ] {
+        assert_eq!(missed(sum, combine, DType::I32).as_deref(), Some(part), "{combine}");
+    }
+    // Between values of the state, 0 and the neutral values; nothing but a formula.
+    for (state, combine) in [
+        (sum, "a.s + b.s"),
+        (sum, "if(b.s == 0, a.s, b.s)"),
+        ("s: like v = -77", "if(b.s == -77, a.s, b.s)"),
+        (least, "max(a.s, b.s)"),
+        (least, "if(a.s < b.s, b.s, a.s)"),
+        (least, "if(a.s == lowest(), b.s, max(a.s, b.s))"),
+        (sum, "if(abs(a.s) < abs(b.s) or abs(a.s) == abs(b.s) and a.s <= b.s, a.s, b.s)"),
+        (sum, "if(a.s - b.s > 0, a.s, b.s)"),
+        (sum, "a.s*b.s - 3*b.s"),
+    ] {
+        for t in [DType::F32, DType::F64, DType::I32, DType::I64] {
+            assert_eq!(missed(state, combine, t), None, "{combine} of {t}");
+        }
+    }
+    for combine in ["max(a.s, b.s) + log1p(exp(-abs(a.s - b.s)))", "sqrt(a.s*a.s + b.s*b.s)", "a.s/b.s"] {
+        assert_eq!(missed(sum, combine, DType::F32), None, "{combine}");
+    }
+    assert_eq!(missed("s: f64 = 0", "a.s + cast(f64, b.s)", DType::F32), None);
+    assert_eq!(missed("s: i64 = 0", "max(a.s, cast(i64, b.s))", DType::I32), None);
+}
+
+/// Results that drawn states do not tell apart may differ for others.
+#[test]
+fn a_result_with_steps_hides_no_difference() {
+    let hidden = |result: &str| {
+        format!(
+            "state s: like v = 0, t: like v = 0
+             lift s = v, t = v
+             combine s = a.s + b.s, t = if(b.s == 0, a.t, b.t - a.t)
+             result {result}"
+        )
+    };
+    assert!(!laws_of(&hidden("s"), DType::F32).contains(&Law::Associative));
+    assert!(laws_of(&hidden("if(s == 1234.5, t, s)"), DType::F32).contains(&Law::Associative));
+    assert!(laws_of(&hidden("if(s > 1234.5 and s < 1234.6, t, s)"), DType::F32).contains(&Law::Associative));
 }
 
 #[test]

@@ -84,11 +84,12 @@ pub(super) fn literals(op: &ReductionOp) -> Vec<Number> {
 }
 
 /// The number of values drawn for the literals of one operator.
-const NAMED: usize = 48;
+const NAMED: usize = 96;
 
 /// The values of a type at which an operator with these literals may behave differently: each
-/// literal, its neighbours and its negative, and the sums and differences of two. Only those within
-/// the range of the type.
+/// literal, its negative, its neighbours at distances of one digit and more, what lies between two,
+/// the sums, differences, products and quotients of two, and the neighbours of these two. Only
+/// those within the range of the type.
 pub(super) fn named(dtype: DType, literals: &[Number]) -> Vec<Number> {
     let most = match dtype {
         DType::Bool => return Vec::new(),
@@ -106,10 +107,23 @@ pub(super) fn named(dtype: DType, literals: &[Number]) -> Vec<Number> {
         }
     };
     if dtype.is_float() {
-        let of: Vec<f64> = literals.iter().map(|n| n.as_f64()).filter(|v| v.is_finite()).collect();
-        let pairs = of.iter().flat_map(|c| of.iter().flat_map(move |d| [c + d, c - d]));
-        let near = of.iter().flat_map(|c| [*c, c - 1.0, c + 1.0, -c]);
-        near.chain(pairs).filter(|v| v.abs() <= most).for_each(|v| add(&mut found, Some(Number::F64(v))));
+        let mut of: Vec<f64> = literals.iter().map(|n| n.as_f64()).filter(|v| v.is_finite()).collect();
+        let digit = match dtype {
+            DType::F64 => f64::EPSILON,
+            DType::F32 => f64::from(f32::EPSILON),
+            _ => 2f64.powi(-7),
+        };
+        let near = of.iter().flat_map(|c| [*c, c - 1.0, c + 1.0, -c]).collect::<Vec<_>>();
+        let close =
+            of.iter().flat_map(|c| [2f64.powi(-10), digit].map(|d| [c * (1.0 - d), c * (1.0 + d)]).concat());
+        let close = close.collect::<Vec<_>>();
+        let pairs = pairs(&of).flat_map(|(c, d)| [c + d, c - d]).collect::<Vec<_>>();
+        let products = self::pairs(&of).flat_map(|(c, d)| [c / d, c * d, c * d - 1.0, c * d + 1.0]);
+        let products = products.filter(|v| v.is_finite()).collect::<Vec<_>>();
+        of.sort_by(f64::total_cmp);
+        let between = of.windows(2).map(|w| w[0] / 2.0 + w[1] / 2.0).collect::<Vec<_>>();
+        let all = [near, between, close, pairs, products].concat();
+        all.into_iter().filter(|v| v.abs() <= most).for_each(|v| add(&mut found, Some(Number::F64(v))));
         return found;
     }
     // A floating-point literal stands for the integers on both sides of it.
@@ -117,13 +131,25 @@ pub(super) fn named(dtype: DType, literals: &[Number]) -> Vec<Number> {
         Some(v) => Some(v),
         None => Some(n.as_f64().floor()).filter(|v| v.abs() < 1e18).map(|v| v as i128),
     };
-    let of: Vec<i128> = literals.iter().filter_map(whole).collect();
-    let pairs = of.iter().flat_map(|c| of.iter().flat_map(move |d| [c + d, c - d]));
-    let near = of.iter().flat_map(|c| [*c, c - 1, c + 1, -c]);
-    for v in near.chain(pairs) {
+    let mut of: Vec<i128> = literals.iter().filter_map(whole).collect();
+    let near = of.iter().flat_map(|c| [*c, c - 1, c + 1, -c]).collect::<Vec<_>>();
+    let sums = pairs(&of).flat_map(|(c, d)| [c + d, c - d, c ^ d]).collect::<Vec<_>>();
+    let products = pairs(&of).flat_map(|(c, d)| {
+        let quotient = c.checked_div(d).unwrap_or(0);
+        [quotient, quotient - 1, quotient + 1, c * d, c * d - 1, c * d + 1]
+    });
+    let products = products.collect::<Vec<_>>();
+    of.sort_unstable();
+    let between = of.windows(2).map(|w| (w[0] + w[1]) / 2).collect::<Vec<_>>();
+    for v in [near, between, sums, products].concat() {
         let number = i64::try_from(v).map(Number::I64).or_else(|_| u64::try_from(v).map(Number::U64)).ok();
         // A value out of range would wrap.
         add(&mut found, number.map(|n| n.cast(dtype)).filter(|n| n.as_i128() == Some(v)));
     }
     found
+}
+
+/// All pairs of two of these, in both orders.
+fn pairs<T: Copy>(of: &[T]) -> impl Iterator<Item = (T, T)> {
+    of.iter().flat_map(move |c| of.iter().map(move |d| (*c, *d)))
 }

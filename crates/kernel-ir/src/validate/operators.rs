@@ -146,5 +146,18 @@ fn laws(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
         if check.has(item) {
             return;
         }
+        if let Some(part) = &laws.missed {
+            let message = format!(
+                "the laws of `{}` cannot be tested: which states meet `{part}` in `combine` is not known",
+                op.name
+            );
+            let d = Diagnostic::new("operator-untested", message).help(
+                "let `combine` compare values of the state with each other, with their neutral values or \
+                 with 0; or, if its neutral element is neutral and `combine` is associative, write `trusted \
+                 \"why\"` in it",
+            );
+            check.add(item.clone(), "combine", d);
+            return;
+        }
     }
 }
