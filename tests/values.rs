@@ -86,6 +86,22 @@ fn over(arguments: &str, statement: &str) -> String {
     format!("kernel k({arguments}, n: i32)\nassume 0 <= n\ndomain {{ [i] : 0 <= i < n }}\n{statement}\n")
 }
 
+/// The C library's cube root of 27 is not 3.
+#[test]
+fn cube_roots_of_cubes_are_exact() {
+    let roots: Vec<f64> =
+        (1..=100).chain([2999, 20001]).flat_map(|k| [f64::from(k), -f64::from(k)]).collect();
+    let cubes: Vec<f64> = roots.iter().map(|k| k * k * k).collect();
+    let given = Given::default().array("x", &cubes).array("y", &cubes).scalar("n", cubes.len() as i32);
+    computes(&over("x: f64[n], y: f64[n]", "y[i] = cbrt(x[i])"), given.clone(), "y", &roots);
+    let inverse: Vec<f64> = roots.iter().map(|k| 1.0 / k).collect();
+    computes(&over("x: f64[n], y: f64[n]", "y[i] = rcbrt(x[i])"), given, "y", &inverse);
+    let roots: Vec<f32> = roots.iter().map(|k| *k as f32).filter(|k| k.abs() <= 256.0).collect();
+    let cubes: Vec<f32> = roots.iter().map(|k| k * k * k).collect();
+    let given = Given::default().array("x", &cubes).array("y", &cubes).scalar("n", cubes.len() as i32);
+    computes(&over("x: f32[n], y: f32[n]", "y[i] = cbrt(x[i])"), given, "y", &roots);
+}
+
 #[test]
 fn sums_and_products_of_inames_wrap_in_their_type() {
     let n = 300;

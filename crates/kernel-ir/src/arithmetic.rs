@@ -188,8 +188,9 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         "trunc" => a.trunc(),
         "sqrt" => a.sqrt(),
         "rsqrt" => 1.0 / a.sqrt(),
-        "cbrt" => a.cbrt(),
-        "rcbrt" => 1.0 / a.cbrt(),
+        // That of the C library errs by more than three units in the last place.
+        "cbrt" => libm::cbrt(a),
+        "rcbrt" => 1.0 / libm::cbrt(a),
         "exp" => a.exp(),
         "exp2" => a.exp2(),
         "exp10" => libm::exp10(a),

@@ -258,8 +258,11 @@ template <typename T> inline T shim_fmax(const T a, const T b) {
 #define fmax shim_fmax<double>
 inline float shim_rsqrtf(const float x) { return 1.0f / sqrtf(x); }
 inline double shim_rsqrt(const double x) { return 1.0 / sqrt(x); }
-inline float shim_rcbrtf(const float x) { return 1.0f / cbrtf(x); }
-inline double shim_rcbrt(const double x) { return 1.0 / cbrt(x); }
+// The C library's cube root of a double errs by more than three units in the last place.
+inline double shim_cbrt(const double x) { return static_cast<double>(cbrtl(x)); }
+inline float shim_cbrtf(const float x) { return static_cast<float>(shim_cbrt(x)); }
+inline double shim_rcbrt(const double x) { return static_cast<double>(1.0L / cbrtl(x)); }
+inline float shim_rcbrtf(const float x) { return static_cast<float>(shim_rcbrt(x)); }
 // The sine and cosine of pi*x: multiples of 1/2 are taken off exactly.
 inline double shim_half_turns(const double x, const bool cosine) {
     const double rest = fmod(x, 2.0), halves = round(2.0 * rest);
@@ -338,6 +341,8 @@ SHIM_LONG(normcdfinv)
 #define normcdf shim_normcdf
 #define normcdfinvf shim_normcdfinvf
 #define normcdfinv shim_normcdfinv
+#define cbrtf shim_cbrtf
+#define cbrt shim_cbrt
 #define rcbrtf shim_rcbrtf
 #define rcbrt shim_rcbrt
 #define sinpif shim_sinpif
