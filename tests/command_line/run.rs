@@ -196,6 +196,35 @@ fn what_is_verified_is_each_element() {
     }
 }
 
+/// The reference computes in f32 what the kernel does, so that a comparison cannot show it.
+#[test]
+fn an_f32_in_an_f64_kernel_is_said_where_results_are_compared() {
+    let folder = Folder::new("single-in-double");
+    let text = |square: &str| {
+        format!(
+            "kernel k(x: f32[n], y: f64[n], n: i32)\n\
+             domain {{ [i] : 0 <= i < n }}\n\
+             y[i] = {square}\n"
+        )
+    };
+    let errors = |command: &str, square: &str, more: &[&str]| {
+        let kernel = folder.file("k.lw", text(square));
+        let given = [command, &kernel, "--set", "n=8", "--random", "x"];
+        let called = call(&[&given[..], more].concat());
+        out(&called);
+        String::from_utf8(called.stderr).unwrap()
+    };
+    let exact = "cast(f64, x[i])*x[i]";
+    let run = ["--device", "emulator"];
+    for (command, more) in [("run", &["--device", "emulator", "--verify"][..]), ("lint", &[])] {
+        let said = errors(command, "x[i]*x[i]", more);
+        assert!(said.contains("warning[single-in-double]: `set_y` computes a value in f32"), "{said}");
+        assert!(said.contains("k.lw:3:1") && said.contains("cast(f64, a)*b"), "{said}");
+        assert!(!errors(command, exact, more).contains("single-in-double"));
+    }
+    assert!(!errors("run", "x[i]*x[i]", &run).contains("single-in-double"));
+}
+
 /// Bounds and assumptions are computed in i64, which cannot represent 2^63.
 #[test]
 fn unsigned_scalars_beyond_i64_are_refused_where_bounds_speak_of_them() {

@@ -8,6 +8,7 @@ import pathlib
 import pickle
 import tempfile
 import unittest
+import warnings
 
 import numpy as np
 
@@ -78,6 +79,22 @@ class Runs(unittest.TestCase):
             with self.assertRaises(loopwright.Error) as caught:
                 emulated(AXPY).bind(**arguments)
             self.assertEqual(caught.exception.code, code)
+
+    def test_a_check_says_where_an_f64_was_computed_in_f32(self):
+        text = """
+            kernel k(x: f32[n], y: f64[n], n: i32)
+            domain { [i] : 0 <= i < n }
+            y[i] = %s
+        """
+        x = np.ones(3, np.float32)
+        with self.assertWarnsRegex(UserWarning, "single-in-double.*computes a value in f32") as caught:
+            emulated(text % "x[i]*x[i]").check(x=x)
+        self.assertEqual(caught.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            emulated(text % "cast(f64, x[i])*x[i]").check(x=x)
+            # A call compares nothing.
+            emulated(text % "x[i]*x[i]")(x=x)
 
     def test_views_of_any_strides(self):
         whole = np.arange(24, dtype=np.float32).reshape(4, 6)

@@ -67,12 +67,8 @@ pub fn check(form: &Form, binding: &Binding, schedule: bool, denied: bool) -> Re
     }
     let declared = kernel.declared();
     let notes = declared.single_in_double().into_iter().chain(declared.last_values());
-    let written = form.declared_text();
     let mut warned = false;
-    for mut note in notes.chain(declared.unbounded_subscripts()) {
-        if let (Some((origin, written)), Ok(read)) = (&written, form.declared()) {
-            note = read.note_in(origin, written, note);
-        }
+    for note in form.in_the_text(notes.chain(declared.unbounded_subscripts())) {
         let _ = writeln!(text, "{}", report::warning(&note));
         warned = true;
     }

@@ -256,6 +256,16 @@ impl Form {
         Some((origin(&self.kernel), text))
     }
 
+    /// Notes on the declared kernel, with their places in the text that it was read from.
+    pub fn in_the_text(&self, notes: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
+        let (text, read) = (self.declared_text(), self.declared());
+        let placed = |note: Diagnostic| match (&text, &read) {
+            (Some((origin, text)), Ok(read)) => read.note_in(origin, text, note),
+            _ => note,
+        };
+        notes.into_iter().map(placed).collect()
+    }
+
     /// The kernel that the pipeline makes.
     pub fn transformed(&self) -> Result<LoopKernel, Failure> {
         let declared = self.declared()?;

@@ -27,6 +27,9 @@ impl Lint {
     pub fn lint(&self) -> Result<(), Failure> {
         let declared = self.form.declared()?;
         let pipeline = self.form.pipeline()?;
+        for note in self.form.in_the_text(declared.declared().single_in_double()) {
+            report::warn(&note);
+        }
         let phase = report::Phase::begin("making arguments");
         let args = self.arguments.args(&declared, true)?;
         phase.next("proving and counting");

@@ -234,7 +234,8 @@ class Kernel(Steps):
         be equal, floating-point numbers within a relative tolerance (by default 2e-5 for f32, 1e-12
         for f64, 4e-3 for f16, 3e-2 for bf16), with allowance for terms that cancel: it is given as
         the first argument, or as `tolerance` if the kernel has no argument of this name. A
-        difference raises `Error` with the code `wrong-result`.
+        difference raises `Error` with the code `wrong-result`. Since the reference has the types of
+        the declared kernel, a warning says where that computes in f32 what it stores as f64.
         """
         if tolerance is None and "tolerance" not in self.arguments:
             tolerance = arguments.pop("tolerance", None)
