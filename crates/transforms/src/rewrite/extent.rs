@@ -269,10 +269,19 @@ pub(crate) fn loop_bounds(
     iname: &Name,
     part: &PartRef,
 ) -> Result<(LoopBound, LoopBound), Diagnostic> {
+    loop_bounds_over(data, iname, &Lookup::new(data).part_inames(part))
+}
+
+/// The first and last value of a loop for instances over these inames.
+pub(crate) fn loop_bounds_over(
+    data: &KernelData,
+    iname: &Name,
+    inames: &[Name],
+) -> Result<(LoopBound, LoopBound), Diagnostic> {
     let around = path_to(&data.tree, iname).unwrap_or_default();
     let scalar = |n: &Name| !data.is_iname(n) && data.temporary(n).is_none();
     let outside = |n: &Name| scalar(n) || around.contains(n);
-    let instances = instances_of(data, part)?;
+    let instances = Extents::new(data).instances(inames)?;
     // The loops around have values for which this one has any: of the bounds of `k_inner` in
     // `0 <= 16*k_outer + k_inner`, it leaves that of `k_inner` itself.
     let around = instances.keep_only(&|n| n != iname && outside(n))?.system;

@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, LoopKernel, 
 
 use crate::{
     IndexSetSplit, Number, Transform,
-    rewrite::{LoopBound, loop_bounds, parts_with_inames, require_iname, require_untagged},
+    rewrite::{LoopBound, loop_bounds_over, parts_with_inames, require_iname, require_untagged},
 };
 
 step! {
@@ -23,7 +23,8 @@ step! {
     /// It is an [`IndexSetSplit`](crate::IndexSetSplit), which keeps all instances and their order:
     /// `{ S[i] : lo <= i < lo + first }`, `{ S[i] : lo + first <= i <= hi - last }`, `{ S[i] : hi -
     /// last < i <= hi }`. The first (last) value of the iname has to be a single function of outer
-    /// loops and parameters.
+    /// loops and parameters. It is that of the loop itself: of `0 <= j < n`, the first is 0, also if
+    /// a loop over `k < j` inside has no iteration then.
     ///
     /// In text: `peel(i, first=1)`, `peel(i, last=2)`, or both.
     ///
@@ -102,33 +103,30 @@ impl Peel {
     }
 }
 
-/// The bounds of a loop, on which all parts inside must agree.
+/// The bounds of a loop. If its parts do not agree, as some stand in inner loops that are empty for
+/// the first values, they are those of the inames that all parts have.
 fn common_bounds(data: &KernelData, iname: &Name) -> Result<(LoopBound, LoopBound), Diagnostic> {
-    let mut found: Option<(LoopBound, LoopBound)> = None;
-    for (part, _) in parts_with_inames(data).into_iter().filter(|(_, inames)| inames.contains(iname)) {
-        let own = loop_bounds(data, iname, &part)?;
-        found = Some(match found {
-            None => own,
-            Some(all) => (agreed(iname, all.0, own.0), agreed(iname, all.1, own.1)),
-        });
-    }
-    found
-        .ok_or_else(|| Diagnostic::new("not-nested", format!("no instruction runs in a loop over `{iname}`")))
+    let mut parts = parts_with_inames(data);
+    parts.retain(|(_, inames)| inames.contains(iname));
+    let Some((_, first)) = parts.first() else {
+        return Err(Diagnostic::new("not-nested", format!("no instruction runs in a loop over `{iname}`")));
+    };
+    let mut shared = first.clone();
+    shared.retain(|n| parts.iter().all(|(_, inames)| inames.contains(n)));
+    let all = parts.iter().map(|(_, inames)| loop_bounds_over(data, iname, inames));
+    let (lower, upper): (Vec<_>, Vec<_>) = all.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let common = loop_bounds_over(data, iname, &shared)?;
+    Ok((agreed(&lower, common.0), agreed(&upper, common.1)))
 }
 
-fn agreed(iname: &Name, all: LoopBound, own: LoopBound) -> LoopBound {
-    let (all, own) = (all?, own?);
-    if all == own {
-        return Ok(all);
+/// The bound that all parts have, or else that of what they share.
+fn agreed(bounds: &[LoopBound], common: LoopBound) -> LoopBound {
+    match bounds {
+        [Ok(first), others @ ..] if others.iter().all(|other| other.as_ref() == Ok(first)) => {
+            Ok(first.clone())
+        }
+        _ => common,
     }
-    Err(Diagnostic::new(
-        "no-least-value",
-        format!(
-            "`{iname}` cannot be peeled: its bound is {all} for some instructions and {own} for \
-             others"
-        ),
-    )
-    .help("split it with `index_set_split` at a condition of your choice"))
 }
 
 impl Transform for Peel {
