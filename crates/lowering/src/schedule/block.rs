@@ -47,7 +47,13 @@ pub(crate) fn block_shape(
                 target.most_threads
             ),
         )
-        .help("split the thread axes by smaller numbers");
+        .help(match second_nest(analysis, parts) {
+            Some(id) => format!(
+                "split the thread axes by smaller numbers, or let another launch begin with the second \
+                 nest: `begin_launch({id})`"
+            ),
+            None => "split the thread axes by smaller numbers".into(),
+        });
         return Err(match lengths.is_empty() {
             true => refusal,
             false => refusal.witness(lengths.join(", ")),
@@ -89,4 +95,17 @@ pub(crate) fn block_shape(
         .help(format!("tag an iname of length {} `lane`, or use `thread.y`", target.warp_size)));
     }
     Ok(block)
+}
+
+/// If no part needs as many threads as the block of all has, the instruction with which a nest
+/// begins that has another shape than the first one: the threads are too many only together.
+fn second_nest(analysis: &Analysis<'_>, parts: &[usize]) -> Option<Name> {
+    let shape = |p: &usize| extents_of_threads(analysis, &[*p]);
+    let all = extents_of_threads(analysis, parts);
+    let first = shape(parts.first()?);
+    if parts.iter().any(|p| shape(p) == all) {
+        return None;
+    }
+    let second = parts.iter().find(|p| shape(p) != first)?;
+    Some(analysis.parts[*second].execution.part.instruction.clone())
 }
