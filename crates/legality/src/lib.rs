@@ -67,7 +67,7 @@ pub use executor::{Executor, Presence, axes_in_use, executor, is_common_to, owne
 pub use flat::{FlatNest, flat_nest, flat_nests};
 pub use judge::{Basis, Judgement, Verdict, judge, judge_by_proof};
 pub use link::{Link, Unlinked};
-pub use loads::facts_exclude;
+pub use loads::{contradicted, data_ranges, facts_exclude};
 pub use model::{Model, ModelPart, Step, context};
 pub use order::Against;
 pub use realized::judge_realization;

@@ -6,10 +6,65 @@
 //! applies if its premise follows from the system, and adds its conclusion, until nothing new is
 //! added. Case distinctions are not made. So the system only receives what is implied.
 
-use loopwright_kernel_ir::{Aff, Constraint, Fact};
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{Aff, Constraint, Expr, Fact, KernelData, Name};
 use loopwright_poly::{Result, System};
 
 use crate::Load;
+
+/// The ranges of the values of loads: those declared, and those of the types of at most 16 bits,
+/// beyond which a bound would say little; unsigned values are not negative.
+pub fn data_ranges(kernel: &KernelData, loads: &[Load]) -> Result<Vec<Constraint>> {
+    let mut rows = Vec::new();
+    for load in loads {
+        let dtype = kernel.array(&load.array).and_then(|a| a.dtype.known());
+        if let Some((dtype, range)) = dtype.and_then(|t| Some((t, t.range()?))) {
+            let is_narrow = dtype.bytes() <= 2;
+            if let Some(least) = i64::try_from(range.0).ok().filter(|_| is_narrow || dtype.is_unsigned()) {
+                rows.push(Constraint::le(&Aff::constant(least), &value(load))?);
+            }
+            if let Some(greatest) = i64::try_from(range.1).ok().filter(|_| is_narrow) {
+                rows.push(Constraint::le(&value(load), &Aff::constant(greatest))?);
+            }
+        }
+        for fact in &kernel.facts {
+            let Fact::Range { array, lower, upper } = fact else { continue };
+            if *array != load.array {
+                continue;
+            }
+            if let Some(lower) = lower.as_ref().and_then(Expr::to_aff) {
+                rows.push(Constraint::le(&lower, &value(load))?);
+            }
+            if let Some(upper) = upper.as_ref().and_then(Expr::to_aff) {
+                rows.push(Constraint::lt(&value(load), &upper)?);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// What a point has to satisfy besides, if its values of these loads contradict each other or the
+/// declared facts. Names that it does not have are 0.
+pub fn contradicted(
+    point: &BTreeMap<Name, i64>,
+    loads: &[Load],
+    facts: &[Fact],
+) -> Result<Option<Vec<Constraint>>> {
+    let holds = |rows: &[Constraint]| {
+        rows.iter().all(|c| c.holds(&|n| Some(point.get(n).copied().unwrap_or(0))) == Some(true))
+    };
+    for (k, one) in loads.iter().enumerate() {
+        for other in loads[k + 1..].iter().filter(|other| other.array == one.array) {
+            let broken =
+                rules(one, other, facts)?.into_iter().find(|(needed, given)| holds(needed) && !holds(given));
+            if let Some((_, given)) = broken {
+                return Ok(Some(given));
+            }
+        }
+    }
+    Ok(None)
+}
 
 /// Whether the declared facts about data rule out every point of a system over the values of these
 /// loads.
@@ -28,20 +83,7 @@ pub(crate) fn add_facts(system: &mut System, loads: &[Load], facts: &[Fact]) -> 
     loop {
         let mut grown = false;
         for &(k, l) in &pairs {
-            let (one, other) = (&loads[k], &loads[l]);
-            let about = |fact: &&Fact| match fact {
-                Fact::Monotone(array) | Fact::Injective(array) => *array == one.array,
-                Fact::Range { .. } => false,
-            };
-            let mut rules = vec![congruent(one, other)?];
-            for fact in facts.iter().filter(about) {
-                match fact {
-                    Fact::Monotone(_) => rules.extend([monotone(one, other)?, monotone(other, one)?]),
-                    Fact::Injective(_) => rules.push(injective(one, other)?),
-                    Fact::Range { .. } => {}
-                }
-            }
-            for (needed, given) in rules {
+            for (needed, given) in rules(&loads[k], &loads[l], facts)? {
                 if system.implies_all(&needed)? && !system.implies_all(&given)? {
                     given.iter().try_for_each(|c| system.add(c))?;
                     grown = true;
@@ -59,6 +101,21 @@ pub(crate) fn add_facts(system: &mut System, loads: &[Load], facts: &[Fact]) -> 
 
 /// The premise and the conclusion of a rule.
 type Rule = (Vec<Constraint>, Vec<Constraint>);
+
+/// What holds between two loads of one array.
+fn rules(one: &Load, other: &Load, facts: &[Fact]) -> Result<Vec<Rule>> {
+    let mut rules = vec![congruent(one, other)?];
+    for fact in facts {
+        match fact {
+            Fact::Monotone(array) if *array == one.array => {
+                rules.extend([monotone(one, other)?, monotone(other, one)?]);
+            }
+            Fact::Injective(array) if *array == one.array => rules.push(injective(one, other)?),
+            _ => {}
+        }
+    }
+    Ok(rules)
+}
 
 fn value(load: &Load) -> Aff {
     Aff::var(&load.name)

@@ -20,15 +20,15 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, Fact, Instruction, KernelData, Kind, Lookup,
-    LoopKernel, Name, PartRef, Role, Tag, Term, Tree,
+    AddressSpace, Aff, Arg, Constraint, Diagnostic, Instruction, KernelData, Kind, Lookup, LoopKernel, Name,
+    PartRef, Role, Tag, Term, Tree,
 };
 use loopwright_poly::{Result, System, Table};
 
 use crate::{
     DataReads, Event, Executor, Load, Touch,
     conflict::primed,
-    declarations,
+    data_ranges, declarations,
     event::{Loads, affine_predicate, events},
     executor::{executor, owning_lanes},
     loads::add_facts,
@@ -334,37 +334,9 @@ impl<'k> Model<'k> {
         aff.rename(&|n| (!self.is_parameter(n)).then(|| primed(n)))
     }
 
-    /// The ranges of the values that a part reads from data: those declared, and those of the types
-    /// of at most 16 bits, beyond which a bound would say little; unsigned values are not negative.
+    /// The ranges of the values that a part reads from data: see [`data_ranges`].
     pub fn ranges_of_data(&self, part: &ModelPart) -> Result<Vec<Constraint>> {
-        let mut rows = Vec::new();
-        for load in &part.loads {
-            let dtype = self.kernel.array(&load.array).and_then(|a| a.dtype.known());
-            if let Some((dtype, range)) = dtype.and_then(|t| Some((t, t.range()?))) {
-                let (value, is_narrow) = (Aff::var(&load.name), dtype.bytes() <= 2);
-                if let Some(least) = i64::try_from(range.0).ok().filter(|_| is_narrow || dtype.is_unsigned())
-                {
-                    rows.push(Constraint::le(&Aff::constant(least), &value)?);
-                }
-                if let Some(greatest) = i64::try_from(range.1).ok().filter(|_| is_narrow) {
-                    rows.push(Constraint::le(&value, &Aff::constant(greatest))?);
-                }
-            }
-            for fact in &self.kernel.facts {
-                let Fact::Range { array, lower, upper } = fact else { continue };
-                if *array != load.array {
-                    continue;
-                }
-                let value = Aff::var(&load.name);
-                if let Some(lower) = lower.as_ref().and_then(Expr::to_aff) {
-                    rows.push(Constraint::le(&lower, &value)?);
-                }
-                if let Some(upper) = upper.as_ref().and_then(Expr::to_aff) {
-                    rows.push(Constraint::lt(&value, &upper)?);
-                }
-            }
-        }
-        Ok(rows)
+        data_ranges(self.kernel, &part.loads)
     }
 
     /// Whether the declared facts about data rule out every pair of executions of two parts in a

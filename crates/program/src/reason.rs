@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use loopwright_kernel_ir::{Aff, Constraint, Name, PartRef};
+use loopwright_kernel_ir::{Aff, Constraint, Fact, Name, PartRef};
+use loopwright_legality::{Load, contradicted};
 use loopwright_poly::System;
 
 /// A one-line comment, possibly empty, and its reason.
@@ -68,9 +69,10 @@ pub struct End {
     /// The inames that identify an instance of it, with their values over the names of
     /// [`Dependence::pairs`].
     pub instance: Vec<(Name, Aff)>,
-    /// The domain of those instances, over the same names. A part may run beyond it where that is
+    /// The domain of those instances, over the same names, with the ranges of the data in it; `None`
+    /// if it depends on data of which nothing is known. A part may run beyond it where that is
     /// harmless.
-    pub domain: Vec<Constraint>,
+    pub domain: Option<Vec<Constraint>>,
     /// The time at which the declared kernel runs it, compared lexicographically; `None` for a
     /// copy, which the declared kernel does not contain.
     pub declared_time: Option<Vec<Aff>>,
@@ -93,6 +95,10 @@ pub struct Dependence {
     pub carried_by: Option<Name>,
     /// Which names of the pairs are parameters.
     pub parameters: Vec<Name>,
+    /// The values that both sides read from data, those of the second side primed.
+    pub loads: Vec<Load>,
+    /// What is declared of that data.
+    pub facts: Vec<Fact>,
     /// All pairs, over the parameters and the names that identify executions; those of the second
     /// side are primed.
     pub pairs: System,
@@ -112,14 +118,28 @@ pub struct Example {
     pub declared_order: Option<bool>,
 }
 
+/// How often an example may contradict the facts about data before none is given.
+const MOST_CONTRADICTIONS: usize = 16;
+
 impl Dependence {
-    /// Two executions with small numbers; `None` if the cell depends on data.
+    /// Values of all names for which both instances are in their domains, and the data as declared.
+    fn point(&self) -> Option<BTreeMap<Name, i64>> {
+        let domain = [self.first.domain.as_deref()?, self.second.domain.as_deref()?].concat();
+        let mut pairs = self.pairs.with(&domain).ok()?;
+        for _ in 0..MOST_CONTRADICTIONS {
+            let point = pairs.sample_in_order(&BTreeMap::new(), &self.parameters).ok()??;
+            match contradicted(&point, &self.loads, &self.facts).ok()? {
+                None => return Some(point),
+                Some(rows) => pairs = pairs.with(&rows).ok()?,
+            }
+        }
+        None
+    }
+
+    /// Two executions with small numbers; `None` if the cell depends on data, or if no declared
+    /// instances are known to be an example.
     pub fn example(&self) -> Option<Example> {
-        let sample =
-            |system: &System| system.sample_in_order(&BTreeMap::new(), &self.parameters).ok().flatten();
-        let domain = [&self.first.domain[..], &self.second.domain[..]].concat();
-        let inside = self.pairs.with(&domain).ok();
-        let point = inside.as_ref().and_then(sample).or_else(|| sample(&self.pairs))?;
+        let point = self.point()?;
         let value = |aff: &Aff| aff.eval(&|n| point.get(n).copied().or(Some(0)));
         let instance = |end: &End| -> Option<String> {
             let mut values = Vec::new();

@@ -44,6 +44,8 @@ pub struct Count {
     pub unforced: BTreeMap<&'static str, usize>,
     /// Proved kernels that lowering refuses.
     pub late: BTreeMap<&'static str, usize>,
+    /// Of these, those whose refusal shows instances, all of which the declared kernel runs.
+    pub shown: usize,
     /// Reasons of undecided steps on kernels without data, each with one example.
     pub reasons: BTreeMap<String, (usize, String)>,
     /// Times by phase, in seconds.
@@ -76,6 +78,7 @@ impl Count {
         self.affine += other.affine;
         self.affine_unknown += other.affine_unknown;
         self.runs += other.runs;
+        self.shown += other.shown;
         add(&mut self.wrong, &other.wrong);
         add(&mut self.unforced, &other.unforced);
         add(&mut self.late, &other.late);
@@ -144,9 +147,11 @@ impl fmt::Display for Count {
         };
         writeln!(
             f,
-            "proved: {} runs in the emulator agree; refused later by lowering: {}",
+            "proved: {} runs in the emulator agree; refused later by lowering: {}; {} of these show \
+             instances that run",
             self.runs,
-            list(&self.late)
+            list(&self.late),
+            self.shown
         )?;
         writeln!(
             f,

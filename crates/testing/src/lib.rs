@@ -17,6 +17,7 @@ mod recipes;
 pub mod refusals;
 pub mod rng;
 pub mod segments;
+pub mod shown;
 mod sites;
 pub mod sweep;
 pub mod two_sided;

@@ -26,6 +26,7 @@ use crate::{
     data, moves, recipes,
     refusals::LATE,
     rng::Rng,
+    shown,
 };
 
 /// Number of steps tried per case.
@@ -242,6 +243,7 @@ impl Walk {
             Ok(program) => program,
             Err(d) => {
                 *self.seen.late.entry(d.code).or_insert(0) += 1;
+                shown::check(after, &d)?;
                 return match LATE.contains(&d.code) {
                     true => Ok(Some(d.code)),
                     false => failure(d.code, d.to_string()),

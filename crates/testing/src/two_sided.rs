@@ -6,7 +6,7 @@
 //! - **proved**: the run in tokens ([`Replays::agrees`]) agrees with the declared kernel for all
 //!   small sizes, and so does the emulator, with every check on, with the plain interpreter of the
 //!   declared kernel, and finds no race. Lowering may still refuse the kernel for its own reasons
-//!   ([`LATE`]), which is counted.
+//!   ([`LATE`]), which is counted; the instances that it shows are declared ones ([`shown`]).
 //! - **refuted**: the witness's failure is reproduced, and the kernel, lowered by force
 //!   ([`lower_forced`]), gives another result for the witness's parameters than the declared one,
 //!   or races. If it cannot be lowered even so, that is counted, and so is a scan that runs in
@@ -29,7 +29,8 @@ use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::{Pipeline, Step};
 
 use crate::{
-    affine, case::Case, check::Failure, counts::Count, data, moves, recipes, refusals::LATE, rng::Rng, sites,
+    affine, case::Case, check::Failure, counts::Count, data, moves, recipes, refusals::LATE, rng::Rng, shown,
+    sites,
 };
 
 /// Number of steps tried per case.
@@ -122,6 +123,8 @@ struct Evaluated {
     legal: Option<bool>,
     asked: bool,
     late: Option<&'static str>,
+    /// Whether the refusal by lowering shows instances, which were compared with a run.
+    shown: bool,
     runs: usize,
     wrong: Option<&'static str>,
     unforced: Option<&'static str>,
@@ -204,7 +207,8 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
     }
     took("runs in tokens", &mut times);
     let (late, wrong, unforced) = (None, None, None);
-    let mut evaluated = Evaluated { verdict, after, legal, asked, late, runs: 0, wrong, unforced, times };
+    let mut evaluated =
+        Evaluated { verdict, after, legal, asked, late, shown: false, runs: 0, wrong, unforced, times };
     match &evaluated.verdict {
         Verdict::Proved { .. } => {
             if let Some(wrong) = first_wrong {
@@ -212,7 +216,10 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
             }
             match lower(&evaluated.after, LowerOptions::default()) {
                 Err(d) if !LATE.contains(&d.code) => return fail("lowering", d.to_string()),
-                Err(d) => evaluated.late = Some(d.code),
+                Err(d) => {
+                    evaluated.late = Some(d.code);
+                    evaluated.shown = shown::check(&evaluated.after, &d)?;
+                }
                 Ok(program) => {
                     let small: Vec<Parameters> =
                         sizes().into_iter().filter(|v| allowed(&evaluated.after, v)).collect();
@@ -438,6 +445,7 @@ impl Walk {
         }
         count.affine += usize::from(!self.data);
         count.runs += e.runs;
+        count.shown += usize::from(e.shown);
         for (what, seconds) in &e.times {
             *count.times.entry(what).or_insert(0.0) += seconds;
         }

@@ -18,4 +18,5 @@ mod private_updates;
 mod program_text;
 mod ranges;
 mod scans_across_blocks;
+mod shown;
 mod sweep;

@@ -2,7 +2,7 @@
 //! and when the declared kernel runs both.
 
 use loopwright_kernel_ir::{Aff, Diagnostic, Name, Part, PartRef};
-use loopwright_legality::{Time, primed};
+use loopwright_legality::{Load, Time, data_ranges, primed};
 
 use crate::{
     analyse::paths::Step,
@@ -14,13 +14,13 @@ impl Conflicts<'_, '_> {
     /// The dependence between two parts that conflict.
     pub fn dependence(&self, parts: [usize; 2], met: Met, time: Time) -> Result<Dependence, Diagnostic> {
         let analysis = self.analysis;
-        let [first, second] = parts.map(|p| &analysis.parts[p].execution);
+        let [first, second] = parts.map(|p| analysis.guarded(p));
         let prime = |aff: Aff| aff.substitute(&|n| (!analysis.is_parameter(n)).then(|| Aff::var(primed(n))));
         let mut other = self.end(parts[1], second.accesses[met.accesses[1]].write, &met.array)?;
         for (_, value) in &mut other.instance {
             *value = prime(std::mem::take(value))?;
         }
-        for c in &mut other.domain {
+        for c in other.domain.iter_mut().flatten() {
             c.aff = prime(std::mem::take(&mut c.aff))?;
         }
         for value in other.declared_time.iter_mut().flatten() {
@@ -32,14 +32,27 @@ impl Conflicts<'_, '_> {
             Time::Same => None,
             Time::Earlier(depth) => first.loops.get(depth).cloned(),
         };
-        let parameters = met.pairs.names().into_iter().filter(|n| analysis.is_parameter(n)).collect();
+        let own = self.end(parts[0], access.write, &array)?;
+        let mut loads = first.loads.clone();
+        for load in &second.loads {
+            let arguments = load.arguments.iter().cloned().map(prime).collect::<Result<_, _>>()?;
+            loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
+        }
+        let facts = if loads.is_empty() { Vec::new() } else { analysis.kernel.facts.clone() };
+        let mut parameters = met.pairs.names();
+        for c in [&own, &other].into_iter().flat_map(|end| end.domain.iter().flatten()) {
+            parameters.extend(c.names());
+        }
+        parameters.retain(|n| analysis.is_parameter(n));
         Ok(Dependence {
             array: array.clone(),
             cell: access.subscripts.clone(),
-            first: self.end(parts[0], access.write, &array)?,
+            first: own,
             second: other,
             carried_by,
-            parameters,
+            parameters: parameters.into_iter().collect(),
+            loads,
+            facts,
             pairs: met.pairs,
         })
     }
@@ -65,7 +78,7 @@ impl Conflicts<'_, '_> {
                 writes,
                 name: own.to_string(),
                 instance,
-                domain: Vec::new(),
+                domain: Some(Vec::new()),
                 declared_time: None,
             });
         };
@@ -78,12 +91,16 @@ impl Conflicts<'_, '_> {
         for iname in &inames {
             instance.push((iname.clone(), value(iname)?));
         }
-        let mut domain = Vec::new();
+        let guarded = analysis.guarded(part);
+        let mut domain = data_ranges(analysis.kernel, &guarded.loads)?;
         for c in lookup.instances(&inames) {
             let c = lookup.expand_constraint(&c)?;
             let of = |n: &Name| instance.iter().find(|(iname, _)| iname == n).map(|(_, v)| v.clone());
             domain.push(c.substitute(&of)?);
         }
+        // A scalar of the declared kernel means the same here only if it is read from the same data.
+        let is_told = |n: &Name| lookup.array(n).is_none() || guarded.loads.iter().any(|l| l.name == *n);
+        let is_told = domain.iter().all(|c| c.names().iter().all(is_told));
         let path = paths.get(&does).filter(|_| lookup.array(array).is_some());
         let mut declared_time = None;
         if let Some(path) = path {
@@ -103,6 +120,7 @@ impl Conflicts<'_, '_> {
             Part::Whole | Part::Finish => does.instruction.to_string(),
             _ => does.to_string(),
         };
+        let domain = is_told.then_some(domain);
         Ok(End { part: own.clone(), writes, name, instance, domain, declared_time })
     }
 }
