@@ -24,7 +24,9 @@ use std::{
 };
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, PerDim};
-use loopwright_legality::{Access, Meeting, Query, Time, is_common_to, meeting_pairs, primed};
+use loopwright_legality::{
+    Access, Execution, Load, Meeting, Query, Time, is_common_to, meeting_pairs, primed,
+};
 use loopwright_poly::System;
 
 use crate::{
@@ -264,6 +266,34 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             && (!self.analysis.parts[part].execution.loads.is_empty() || accesses.into_iter().any(by_data))
     }
 
+    /// Whether different blocks that run a part touch one cell by what data say alone: what they
+    /// load for its subscripts is never one element.
+    fn meets_by_data_alone(
+        &self,
+        execution: &Execution,
+        [x, y]: [&Access; 2],
+        query: &Query<'_>,
+    ) -> Result<bool, Diagnostic> {
+        let named = |access: &Access| -> Option<Vec<&Load>> {
+            let subscripts = access.subscripts.iter().map(Option::as_ref).collect::<Option<Vec<_>>>()?;
+            let is_named = |load: &&Load| subscripts.iter().any(|s| s.mentions(&load.name));
+            Some(execution.loads.iter().filter(is_named).collect())
+        };
+        let (Some(own), Some(others)) = (named(x), named(y)) else { return Ok(false) };
+        let pairs = || own.iter().zip(&others);
+        let are_paired = own.len() == others.len()
+            && pairs().all(|(load, other)| load.array == other.array && !load.arguments.is_empty());
+        if own.is_empty() || !are_paired {
+            return Ok(false);
+        }
+        let mut context = query.context.to_vec();
+        for (s, t) in pairs().flat_map(|(load, other)| load.arguments.iter().zip(&other.arguments)) {
+            context.push(Constraint::equal(s, &t.rename(&|n| (!(query.shared)(n)).then(|| primed(n)))?)?);
+        }
+        let query = Query { context: &context, ..*query };
+        Ok(meeting_pairs(execution, x, execution, y, &query)?.is_none())
+    }
+
     /// Whether executions of two parts may conflict at the given relation of their times.
     pub fn meet(&self, p: usize, q: usize, time: Time) -> Result<Option<Met>, Diagnostic> {
         self.meet_where(p, q, time, &|_| Ok(true))
@@ -316,11 +346,15 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                     if !(x.write || y.write) {
                         continue;
                     }
+                    let query = Query { meeting, owning: &owning, ..self.query(time, &shared) };
                     // What only the data decide is accepted if the user has vouched for it.
-                    if p == q && time == Time::Same && self.is_vouched_for(p, [x, y]) {
+                    if p == q
+                        && self.is_vouched_for(p, [x, y])
+                        && (time == Time::Same
+                            || meeting == Meeting::Blocks && self.meets_by_data_alone(a, [x, y], &query)?)
+                    {
                         continue;
                     }
-                    let query = Query { meeting, owning: &owning, ..self.query(time, &shared) };
                     if let Some(pairs) = meeting_pairs(a, x, b, y, &query)?
                         && holds(&pairs)?
                     {

@@ -40,7 +40,7 @@ use super::{
     Finding,
     cases::case_with,
     reading::{Reading, Turn},
-    vouched::meets_anyway,
+    vouched::{loaded_for, meets_anyway},
 };
 use crate::{LeafId, Program, Step};
 use kept::Accessing;
@@ -444,13 +444,8 @@ impl<'p> Sequence<'p> {
         if !pair.has_known_cells() {
             return Ok(false);
         }
-        let named = |e: &Event, load: &Load, other: bool| {
-            let is_it = |n: &Name| if other { primed(n) == load.name } else { *n == load.name };
-            e.cell.iter().flatten().any(|aff| aff.names().iter().any(is_it))
-        };
         let (first, second) = pair.events;
-        let own: Vec<Load> = own.iter().filter(|l| named(first, l, false)).cloned().collect();
-        let others: Vec<Load> = others.iter().filter(|l| named(second, l, true)).cloned().collect();
+        let (own, others) = (loaded_for(&first.cell, own, false), loaded_for(&second.cell, others, true));
         Ok(!own.is_empty() && !others.is_empty() && !meets_anyway(case, (&own, &others))?)
     }
 }

@@ -7,7 +7,11 @@ use loopwright_poly::{Result, System};
 use super::{Order, Who, is_own, shared_name, ways::End};
 use crate::{
     LeafId, Step,
-    verify::{cases::case_with, reading::TouchId, vouched::meets_anyway},
+    verify::{
+        cases::case_with,
+        reading::TouchId,
+        vouched::{loaded_for, meets_anyway, meets_by_data_alone},
+    },
 };
 
 /// The relation of a loop's value in the second execution to that in the first.
@@ -146,6 +150,7 @@ impl Order<'_, '_> {
             && at.is_none()
             && by_data
             && part(first.leaf).is_some_and(|part_of| part(second.leaf) == Some(part_of));
+        let known = first.cell.iter().chain(&second.cell).all(Option::is_some);
         let alike = x.touch == y.touch && at.is_none();
         let both = self.number(rows)?;
         for axis in self.axes(who) {
@@ -161,7 +166,16 @@ impl Order<'_, '_> {
                     loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
                 }
                 let case = self.asked[both].0.with(&[differ])?;
+                let whatever = vouched && who == Who::Blocks;
                 let vouched = vouched && !meets_anyway(&case, loads.split_at(a.loads.len()))?;
+                if whatever && known {
+                    let (own, others) = loads.split_at(a.loads.len());
+                    let (own, others) =
+                        (loaded_for(&first.cell, own, false), loaded_for(&second.cell, others, true));
+                    if meets_by_data_alone(&case, (&own, &others))? {
+                        continue;
+                    }
+                }
                 if (vouched || !loads.is_empty()) && self.excluded(&case, &loads, &free, vouched)? {
                     continue;
                 }
