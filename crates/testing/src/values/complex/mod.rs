@@ -324,9 +324,8 @@ pub fn case(seed: u64, lines: usize, texts: Texts) -> (Count, Vec<String>) {
         }
     }
     for round in 0..2 {
-        let compiler = if round == 0 { texts } else { None };
         let seed = seed.wrapping_mul(2).wrapping_add(round);
-        if let Err(whole) = check(&kept, double, seed, compiler, &mut count) {
+        if let Err(whole) = check(&kept, double, seed, texts, &mut count) {
             // The shortest part of it that fails.
             let mut small = (kept.clone(), whole);
             let mut k = 0;
@@ -334,7 +333,7 @@ pub fn case(seed: u64, lines: usize, texts: Texts) -> (Count, Vec<String>) {
                 let mut less = small.0.clone();
                 let gone = less.remove(k);
                 let read = less.iter().any(|l| gone.temporary && l.mentions(&gone.name));
-                match check(&less, double, seed, compiler, &mut Count::default()) {
+                match check(&less, double, seed, texts, &mut Count::default()) {
                     Err(failure) if !read && failure.0 == small.1.0 => small = (less, failure),
                     _ => k += 1,
                 }

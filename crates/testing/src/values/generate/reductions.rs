@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
-use loopwright_kernel_ir::{BinaryOp, Expr, Name, Reduce};
+use loopwright_kernel_ir::{Access, BinaryOp, DType, Expr, Name, Reduce};
 
-use super::{Generator, Kind};
+use super::{Generator, Kind, from};
 use crate::{
     rng::Rng,
-    values::{evaluate::typing, kernel::Loop, operators::Operator},
+    values::{
+        evaluate::typing,
+        kernel::{Loop, Statement, Target},
+        operators::Operator,
+        types::Own,
+    },
 };
 
 impl Generator {
@@ -15,18 +20,30 @@ impl Generator {
     pub(super) fn loop_of_a_reduction(&mut self) -> Name {
         let name = Name::new(format!("k_{}", self.kernel.loops.len()));
         let within = self.rng.chance(40) && self.inames[0].1 != Expr::Int(2_147_483_607);
-        let (lower, upper) = match self.rng.below(8) {
-            0 => (Expr::Int(0), Expr::binary(BinaryOp::FloorDiv, Expr::name("n"), Expr::Int(8))),
-            1 => (Expr::Int(0), Expr::binary(BinaryOp::FloorDiv, Expr::name("m"), Expr::Int(8))),
-            2 => (Expr::Int(2_147_483_640), Expr::Int(2_147_483_646)),
-            3 => (Expr::Int(0), Expr::Int(6)),
-            _ => {
+        let loaded =
+            (self.loads_bounds && self.inames.len() == 1 && self.rng.chance(50)).then(|| self.loaded());
+        let (lower, upper) = match (&loaded, self.rng.below(8)) {
+            (Some(loaded), _) => {
+                let loaded = Expr::Name(loaded.clone());
+                let lower = match self.rng.below(4) {
+                    0 => Expr::binary(BinaryOp::Sub, loaded, Expr::name("n")),
+                    1 => Expr::binary(BinaryOp::Mul, Expr::Int(3), loaded),
+                    _ => loaded,
+                };
+                (lower.clone(), Expr::binary(BinaryOp::Add, lower, self.length(within)))
+            }
+            (None, 0) => (Expr::Int(0), Expr::binary(BinaryOp::FloorDiv, Expr::name("n"), Expr::Int(8))),
+            (None, 1) => (Expr::Int(0), Expr::binary(BinaryOp::FloorDiv, Expr::name("m"), Expr::Int(8))),
+            (None, 2) => (Expr::Int(2_147_483_640), Expr::Int(2_147_483_646)),
+            (None, 3) => (Expr::Int(0), Expr::Int(6)),
+            (None, _) => {
                 let lower = self.bound(within);
                 let length = self.length(within);
                 (lower.clone(), Expr::binary(BinaryOp::Add, lower, length))
             }
         };
-        let outer = match [&lower, &upper].iter().any(|e| e.names().iter().any(|n| n.as_str() == "i")) {
+        let by_i = |n: &Name| n.as_str() == "i" || Some(n) == loaded.as_ref();
+        let outer = match [&lower, &upper].iter().any(|e| e.names().iter().any(by_i)) {
             true => vec![Name::new("i")],
             false => vec![],
         };
@@ -65,12 +82,34 @@ impl Generator {
         Expr::Reduce(Arc::new(Reduce { op, inames: vec![name], args }))
     }
 
-    /// An affine function of sizes, and of the iname around if that is wanted.
+    /// A temporary with an element of an array, for each iteration of the loop around.
+    fn loaded(&mut self) -> Name {
+        let name = Name::new(format!("load_{}", self.kernel.statements.len()));
+        let (array, t) = self.rng.pick(&[
+            ("idx", DType::I32),
+            ("x_i8", DType::I8),
+            ("x_u8", DType::U8),
+            ("x_i16", DType::I16),
+            ("x_u16", DType::U16),
+        ]);
+        let (iname, lower) = self.inames[0].clone();
+        let place = from(&Expr::Name(iname), &lower);
+        let value = Expr::Subscript(Access { array: Name::new(array), index: vec![place] });
+        self.scope.names.insert(name.clone(), Own::Of(t));
+        self.kernel.statements.push(Statement::new(Target::Temporary(name.clone(), Some(t)), value));
+        name
+    }
+
+    /// An affine function of sizes, of narrow and unsigned scalars, and of the iname around if that
+    /// is wanted. Scalars of 64 bits would leave most products of theirs in no type.
     fn bound(&mut self, within: bool) -> Expr {
         use BinaryOp::*;
         let mut names = vec!["n", "m", "n"];
         if within {
             names.extend(["i", "i", "i"]);
+        }
+        if self.rng.chance(30) {
+            names.extend(["s_i8", "s_u8", "s_i16", "s_u16", "s_i32", "s_u32"]);
         }
         let term = |rng: &mut Rng| {
             let (name, kind) = (Expr::name(rng.pick(&names)), rng.below(4));
