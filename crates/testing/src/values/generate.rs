@@ -46,9 +46,9 @@ struct Generator {
     /// Whether subscripts have operations of every kind, of data and of scalars too. Their numbers
     /// are large, so that few programs of such a kernel have 32-bit indices.
     computes_subscripts: bool,
-    /// Whether elements of arrays bound reductions. No replay of such a kernel knows what runs, so
-    /// that only some are.
-    loads_bounds: bool,
+    /// Whether elements of arrays and scalars that are no sizes bound reductions. A replay for unknown
+    /// values of these does not know what runs, so that only some kernels have them.
+    bounds_by_data: bool,
 }
 
 /// The kernel of this seed, and statements that the page refuses, each to be tested alone in it.
@@ -99,7 +99,7 @@ pub fn kernel(seed: u64, statements: usize) -> (Kernel, Vec<Statement>) {
     let scope = typing(&kernel);
     let inames = vec![(Name::new("i"), Expr::Int(lower))];
     let computes_subscripts = Rng::new(seed ^ 0x5bd1_e995).chance(35);
-    let loads_bounds = Rng::new(seed ^ 0x1b87_3593).chance(25);
+    let bounds_by_data = Rng::new(seed ^ 0x1b87_3593).chance(25);
     let mut g = Generator {
         rng,
         scope,
@@ -109,7 +109,7 @@ pub fn kernel(seed: u64, statements: usize) -> (Kernel, Vec<Statement>) {
         operators,
         reduces: true,
         computes_subscripts,
-        loads_bounds,
+        bounds_by_data,
     };
     let mut refused = Vec::new();
     let mut tries = 0;

@@ -21,7 +21,7 @@ impl Generator {
         let name = Name::new(format!("k_{}", self.kernel.loops.len()));
         let within = self.rng.chance(40) && self.inames[0].1 != Expr::Int(2_147_483_607);
         let loaded =
-            (self.loads_bounds && self.inames.len() == 1 && self.rng.chance(50)).then(|| self.loaded());
+            (self.bounds_by_data && self.inames.len() == 1 && self.rng.chance(50)).then(|| self.loaded());
         let (lower, upper) = match (&loaded, self.rng.below(8)) {
             (Some(loaded), _) => {
                 let loaded = Expr::Name(loaded.clone());
@@ -108,7 +108,7 @@ impl Generator {
         if within {
             names.extend(["i", "i", "i"]);
         }
-        if self.rng.chance(30) {
+        if self.bounds_by_data && self.rng.chance(60) {
             names.extend(["s_i8", "s_u8", "s_i16", "s_u16", "s_i32", "s_u32"]);
         }
         let term = |rng: &mut Rng| {
