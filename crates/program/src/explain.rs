@@ -124,7 +124,10 @@ impl ProgramExplanation {
             Reason::Stated | Reason::Predicate => Vec::new(),
             Reason::Dependence(dependence) => match dependence.example() {
                 Some(example) => vec![dependence.shown(&example)],
-                None => vec![format!("the cell of {} depends on data", dependence.array)],
+                None if dependence.cell.iter().any(Option::is_none) => {
+                    vec![format!("the cell of {} depends on data", dependence.array)]
+                }
+                None => vec!["no declared instances are known to be an example".into()],
             },
             Reason::Guard(conditions) => {
                 conditions.iter().map(|c| format!("{}: {}", c.condition, c.why)).collect()

@@ -2,7 +2,8 @@
 //! names.
 //!
 //! A witness is a sentence: `update[i=0, k=1] reads a[0] before update[i=1, k=0] writes it (as
-//! declared, n=2)`. Names with values in brackets are instances, other values those of parameters.
+//! declared, n=2)`. Names with values in brackets are declared instances, other values those of
+//! parameters. Executions of the transformed kernel are written `load (i_outer = 0, j = 1)`.
 
 use std::collections::BTreeMap;
 
@@ -52,6 +53,30 @@ pub fn read(witness: &str) -> (Vec<Instance>, Sizes) {
     (instances, sizes)
 }
 
+/// The executions of the transformed kernel in a witness, and the values of parameters.
+fn read_executions(kernel: &LoopKernel, witness: &str) -> (Vec<Instance>, Sizes) {
+    let pair = |part: &str| -> Option<(Name, i64)> {
+        let (name, value) = part.split_once(" = ")?;
+        let name = name.trim().rsplit(' ').next().unwrap_or(name);
+        Some((Name::new(name), value.trim().parse().ok()?))
+    };
+    let (mut executions, mut outside) = (Vec::new(), String::new());
+    let mut rest = witness;
+    while let Some((before, after)) = rest.split_once('(') {
+        let (inside, behind) = after.split_once(')').unwrap_or((after, ""));
+        outside.push_str(before);
+        if let Some(point) = inside.split(", ").map(pair).collect::<Option<Vec<_>>>()
+            && point.iter().all(|(n, _)| kernel.is_iname(n))
+        {
+            executions.push(Instance { instruction: Name::new(""), point });
+        }
+        rest = behind;
+    }
+    outside.push_str(rest);
+    let sizes = outside.split(", ").filter_map(pair).collect();
+    (executions, sizes)
+}
+
 /// Values of the parameters that a witness does not name, so that the assumptions hold.
 fn completed(kernel: &LoopKernel, named: &Sizes) -> Option<Sizes> {
     let is_integer = |a: &&Arg| match a {
@@ -80,7 +105,11 @@ pub fn check(kernel: &LoopKernel, refusal: &Diagnostic) -> Result<bool, Failure>
     let (mut instances, mut sizes) = read(witness);
     let declared = kernel.declared();
     instances.retain(|i| declared.instruction(&i.instruction).is_some());
+    let (executions, more) = read_executions(kernel, witness);
     if instances.is_empty() {
+        sizes = more;
+    }
+    if instances.is_empty() && executions.is_empty() {
         return Ok(false);
     }
     if let Ok(model) = Model::new(kernel) {
@@ -90,6 +119,12 @@ pub fn check(kernel: &LoopKernel, refusal: &Diagnostic) -> Result<bool, Failure>
     let Some(sizes) = completed(kernel, &sizes) else {
         return failure("sizes", format!("the assumptions do not hold for {sizes:?}"));
     };
+    if instances.is_empty() {
+        return match run_for_some_data(kernel, &sizes, &executions) {
+            Some(false) => failure("outside", format!("no data make all executions run at {sizes:?}")),
+            found => Ok(found.is_some()),
+        };
+    }
     match brute::run(declared, &sizes) {
         Ok(run) => match instances.iter().find(|i| !run.ran.contains(i)) {
             Some(i) => {
@@ -169,12 +204,16 @@ fn runs(lookup: &Lookup<'_>, sizes: &Sizes, data: &Data, instance: &Instance) ->
 /// Whether there are data with which all instances run; `None` if that is not found out.
 fn run_for_some_data(kernel: &LoopKernel, sizes: &Sizes, instances: &[Instance]) -> Option<bool> {
     let lookup = Lookup::new(kernel);
+    let all_run = |data: &Data| -> Option<bool> {
+        let each = instances.iter().map(|i| runs(&lookup, sizes, data, i)).collect::<Option<Vec<_>>>()?;
+        Some(each.into_iter().all(|runs| runs))
+    };
+    // Where no data count, none are needed.
+    if let Some(found) = all_run(&Data::new()) {
+        return Some(found);
+    }
     for data in all_data(kernel, sizes)? {
-        let mut all = true;
-        for instance in instances {
-            all &= runs(&lookup, sizes, &data, instance)?;
-        }
-        if all {
+        if all_run(&data)? {
             return Some(true);
         }
     }

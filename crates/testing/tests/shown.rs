@@ -41,6 +41,23 @@ fn instances_that_do_not_run_are_found() {
     assert!(!check(&kernel, &Diagnostic::new("blocks-depend", "they do")).unwrap());
 }
 
+/// Executions of a transformed kernel are held to its domains.
+#[test]
+fn executions_that_do_not_run_are_found() {
+    let kernel = LoopKernel::parse(
+        "kernel k(x: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\nx[i] = 1.0 {id=put}\n",
+    )
+    .unwrap();
+    let split = Pipeline::parse("split_iname(i, 4)").unwrap().apply(&kernel).unwrap();
+    let said = |second: &str| {
+        let text = format!("(i_outer = 0, i_inner = 0) writes `x[0]` and ({second}) writes it with n = 6");
+        check(&split, &Diagnostic::new("race", "they do").witness(text))
+    };
+    assert!(said("i_outer = 1, i_inner = 1").unwrap());
+    assert_eq!(said("i_outer = 1, i_inner = 2").unwrap_err().kind, "outside");
+    assert_eq!(said("i_outer = 0, i_inner = 4").unwrap_err().kind, "outside");
+}
+
 /// The end of the second segment is at most `n`.
 #[test]
 fn instances_that_run_for_no_data_are_found() {

@@ -13,7 +13,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, Tag};
-use loopwright_legality::{Access, affine_predicate, conditions_before, owner, primed};
+use loopwright_legality::{
+    Access, Load, affine_predicate, conditions_before, contradicted, data_ranges, owner, primed,
+};
 use loopwright_poly::{Set, System};
 
 use crate::analyse::analysis::{Analysis, PartInfo};
@@ -413,7 +415,21 @@ fn crosses(analysis: &Analysis<'_>, writer: &PartInfo, reader: &PartInfo, array:
     for c in analysis.predicate(reader)? {
         rows.push(Constraint { kind: c.kind, aff: second(analysis, &c.aff).ok()? });
     }
+    // What both load is as declared, or there is no example.
+    let kernel = analysis.kernel;
+    let mut loads = writer.execution.loads.clone();
+    rows.extend(data_ranges(kernel, &loads).ok()?);
+    for c in data_ranges(kernel, &reader.execution.loads).ok()? {
+        rows.push(Constraint { kind: c.kind, aff: second(analysis, &c.aff).ok()? });
+    }
+    for load in &reader.execution.loads {
+        let arguments = load.arguments.iter().map(|aff| second(analysis, aff)).collect::<Result<_, _>>();
+        loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments: arguments.ok()? });
+    }
     let point = System::new(&rows).ok()?.sample(&Default::default()).ok()??;
+    if contradicted(&point, &loads, &kernel.facts).ok()?.is_some() {
+        return None;
+    }
     Some(format!(
         "{} writes `{array}{}` in one kernel and {} reads it in another{}",
         instance(analysis, &point, writer, false)?,
