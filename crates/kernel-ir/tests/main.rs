@@ -13,6 +13,7 @@ mod last_value;
 mod laws;
 mod loaded;
 mod outside_by_numbers;
+mod projected;
 mod stored;
 mod structs;
 mod subscripts_at_launch;

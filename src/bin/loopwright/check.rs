@@ -67,8 +67,9 @@ pub fn check(form: &Form, binding: &Binding, schedule: bool, denied: bool) -> Re
     }
     let declared = kernel.declared();
     let notes = declared.single_in_double().into_iter().chain(declared.last_values());
+    let notes = notes.chain(declared.projections()).chain(declared.unbounded_subscripts());
     let mut warned = false;
-    for note in form.in_the_text(notes.chain(declared.unbounded_subscripts())) {
+    for note in form.in_the_text(notes) {
         let _ = writeln!(text, "{}", report::warning(&note));
         warned = true;
     }

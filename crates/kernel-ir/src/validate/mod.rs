@@ -14,6 +14,7 @@ mod irregular;
 mod names;
 mod operators;
 mod order;
+mod projected;
 mod records;
 mod scalars;
 mod scope;
