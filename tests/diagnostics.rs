@@ -289,7 +289,7 @@ fn of_the_runtime() -> Vec<Diagnostic> {
         run(
             "kernel k(y: f32[n], n: i32)\n\
              function f(f32) -> f32 {\n\
-             __device__ float f(float a) { return a * threadIdx.x; }\n\
+             __device__ float f(float a) { asm(\"\" : \"+f\"(a)); return a; }\n\
              }\n\
              domain { [i] : 0 <= i < n }\n\
              y[i] = f(1.0)\n",

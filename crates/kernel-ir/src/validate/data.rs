@@ -6,7 +6,7 @@ use crate::{
     Arg, Array, DType, Diagnostic, Expr, Fact, Name, Type, TypeTable, ValueType,
     text::{close_of_c, is_identifier, source_map::Item},
     types::{TypeError, is_untyped},
-    validate::{Check, domains},
+    validate::{Check, domains, purity::impurity},
 };
 
 pub(crate) fn check(check: &mut Check<'_>) {
@@ -221,6 +221,13 @@ fn functions(check: &mut Check<'_>) {
                 f.name,
                 args.join(", ")
             ));
+            check.add(item, &f.name, d);
+        } else if let Some(why) = impurity(&f.source) {
+            let message = format!("the device function `{}` {why}", f.name);
+            let d = Diagnostic::new("impure-function", message).help(
+                "its result has to depend on its arguments alone, since calls are repeated, left out and \
+                 done in any order: pass what it needs, and let instructions keep what it computes",
+            );
             check.add(item, &f.name, d);
         }
     }

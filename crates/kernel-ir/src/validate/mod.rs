@@ -15,6 +15,7 @@ mod names;
 mod operators;
 mod order;
 mod projected;
+mod purity;
 mod records;
 mod scalars;
 mod scope;
