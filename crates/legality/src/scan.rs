@@ -3,17 +3,20 @@
 //! *Theorem.* Let `U` be the points `(w, i, j)` of a reduction over `j` in an instruction with the
 //! inames `w` and `i`, and let `I` be its instances `(w, i)`. If for a constant `c`
 //!
-//! 1. `U` has no point with `j > i + c`, and
-//!    `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`: each
-//!    instance has the points of its predecessor and at most one more, the last;
+//! 1. each instance has the points that those up to it add, the instance `i` the point `i + c`:
+//!    (a) `U` has no point with `j > i + c`;
+//!    (b) of each `(w, i, j) in U`, also `(w, j - c, j) in U`;
+//!    (c) of each `(w, j - c, j) in U` and `(w, i) in I` with `j - c <= i`, also `(w, i, j) in U`;
 //! 2. the reduced expression does not mention `i`;
 //! 3. nothing writes what is read for `j` between the first instance with that point, `i = j - c`,
 //!    and any later one;
 //!
 //! then a single accumulator for all `i`, to which instance `i` adds only the point `i + c`, holds
-//! at each instance the result of the reduction, in the order of its points: by induction over `i`.
-//! Premise (1) consists of two inclusions of conjunctions, premise (3) of one conjunction for each
-//! case of the order of a write and the two reads. [`carried`] checks all three.
+//! at each instance the result of the reduction, in the order of its points. At `i` it has the
+//! points `j` with `(w, j - c, j) in U` and `j - c <= i`: by (a) and (b) they are all points of
+//! `i`, by (c) no others. Nothing is said of the instance before `i`, so that `i` may go in steps,
+//! and have gaps. The parts of (1) are inclusions of conjunctions, premise (3) is one conjunction
+//! for each case of the order of a write and the two reads. [`carried`] checks all three.
 //!
 //! Afterwards the accumulator has a contract: `finish` sees the updates of all values of the iname
 //! up to its own. A loop preserves the contract if it keeps each update before each `finish` that
@@ -251,18 +254,24 @@ fn points(
             format!("the range of `{point}` in `{id}` has no end that goes on by one with `{sweep}`");
         return Err(Diagnostic::new("not-a-scan", message).help(help));
     };
-    let last = i.add_constant(offset)?;
-    let earlier = Constraint::lt(&j, &last)?;
     let mut own = model.context.clone();
     own.extend(update.constraints.iter().cloned());
-    own.push(earlier.clone());
-    let mut inherited = model.context.clone();
+    // In a lattice the last point may lie before the end of the range.
+    let offset = match System::new(&own)?.constant_range(&j.sub(&i)?)? {
+        (low, Some(high)) if low.is_none_or(|low| low <= high) => high.min(offset),
+        _ => offset,
+    };
+    // `U` with the instance that adds the point in place of `i`.
+    let adds = j.add_constant(-offset)?;
+    let mut added = Vec::new();
     for c in &update.constraints {
-        let aff = c.aff.substitute_one(sweep, &i.add_constant(-1)?)?;
-        inherited.push(Constraint { kind: c.kind, aff });
+        added.push(Constraint { kind: c.kind, aff: c.aff.substitute_one(sweep, &adds)? });
     }
-    inherited.extend(finish.constraints.iter().cloned());
-    for (has, lacks, more) in [(&own, &inherited, true), (&inherited, &own, false)] {
+    let mut known = model.context.clone();
+    known.extend(added.iter().cloned());
+    known.extend(finish.constraints.iter().cloned());
+    known.push(Constraint::le(&adds, &i)?);
+    for (has, lacks, is_own) in [(&own, &added, true), (&known, &update.constraints, false)] {
         let system = System::new(has)?;
         for c in lacks.iter().filter(|c| !has.contains(c)) {
             if system.implies(c)? {
@@ -275,14 +284,15 @@ fn points(
             }
             let at = at.unwrap_or_default();
             let (i, j) = (at.get(sweep).copied().unwrap_or(0), at.get(point).copied().unwrap_or(0));
-            let what = if more {
-                format!(
-                    "`{sweep}={i}` has the point `{point}={j}` besides its last one, and \
-                     `{sweep}={}` has not",
-                    i - 1
-                )
-            } else {
-                format!("`{sweep}={}` has the point `{point}={j}`, and `{sweep}={i}` has not", i - 1)
+            let first = j.saturating_sub(offset);
+            let what = match is_own {
+                true => format!(
+                    "`{sweep}={i}` has the point `{point}={j}`, which is not the last one of \
+                     `{sweep}={first}`"
+                ),
+                false => {
+                    format!("`{sweep}={first}` has the point `{point}={j}`, and `{sweep}={i}` has not")
+                }
             };
             return Err(Diagnostic::new("not-a-scan", format!("`{id}` is no scan along `{sweep}`: {what}"))
                 .witness(values(&at))

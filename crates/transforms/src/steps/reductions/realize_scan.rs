@@ -38,9 +38,10 @@ step! {
     /// With U the points `(w, i, j)` of the reduction, I its instances `(w, i)`, and a constant
     /// `c`, the step is legal by theorem if
     ///
-    /// * `{ (w, i, j) in U : j > i + c }` is empty and `{ (w, i, j) in U : j < i + c } = { (w, i,
-    ///   j) : (w, i - 1, j) in U and (w, i) in I }`: each `i` has the points of the one before it
-    ///   and at most one more, after them;
+    /// * `{ (w, i, j) in U : j > i + c or (w, j - c, j) not in U }` and `{ (w, i, j) : (w, i) in I
+    ///   and (w, j - c, j) in U and j - c <= i and (w, i, j) not in U }` are empty: each `i` has
+    ///   the points that those up to it add, the last point of each; `i` may go in steps, as in
+    ///   `0 <= i < n and i mod 3 = 0` with `0 <= j <= i and j mod 3 = 0`;
     /// * the reduced expression does not depend on `i`;
     /// * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the
     ///   value that the first instance reads for a point is the one that all later ones read.
@@ -258,8 +259,8 @@ impl Transform for RealizeScan {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem(
-            "each iteration adds one point to those of the one before it, and the value read for \
-             a point does not change",
+            "each iteration has the points that those up to it add, and the value read for a point does \
+             not change",
         )
     }
 }
