@@ -473,6 +473,10 @@ impl TypeTable<'_> {
             return Ok(ValueType::Of(f.result.into()));
         }
         let Some(math) = math_function(function) else {
+            if *function == self.data.name {
+                let help = "a call stands for the lines of the kernel, which would have no end: write a loop";
+                return error(e, "unknown-function", format!("`{function}` calls itself"), help.into());
+            }
             let names = crate::MATH_FUNCTIONS.iter().map(|f| f.name);
             let own = self.data.functions.iter().map(|f| f.name.as_str());
             let operators =

@@ -248,16 +248,22 @@ impl Parser {
         self.eat_word("call");
         let Some(callee) = self.called_here(draft) else {
             let name = self.word(0).unwrap_or_default();
-            let message = match draft.data.name == *name && draft.called {
+            let itself = draft.data.name == *name && draft.called;
+            let message = match itself {
                 true => format!("`{name}` calls itself"),
                 false => format!("there is no kernel `{name}` above this line"),
             };
             let known = draft.callees.iter().map(|c| c.name.as_str());
-            let help = crate::suggest::did_you_mean(name, known).unwrap_or_else(|| {
-                "a kernel that is called stands above the call, with its lines in braces: `kernel \
-                 total(...) { ... }`"
-                    .into()
-            });
+            let help = match itself {
+                true => {
+                    "a call stands for the lines of the kernel, which would have no end: write a loop".into()
+                }
+                false => crate::suggest::did_you_mean(name, known).unwrap_or_else(|| {
+                    "a kernel that is called stands above the call, with its lines in braces: `kernel \
+                     total(...) { ... }`"
+                        .into()
+                }),
+            };
             return Err(self.error("unknown-name", message).help(help).into());
         };
         self.call(draft, start, callee, Vec::new())
@@ -431,6 +437,13 @@ impl Parser {
         let to = if ends(self) || self.at(":") { None } else { Some(self.expr()?) };
         let mut step = 1;
         if self.eat(":") && !ends(self) {
+            if self.at("-") {
+                let help = "turn it round in the called kernel, `x[n - 1 - i]`, or copy it into a temporary \
+                            before: `t[i] = x[n - 1 - i]`";
+                let message = "a slice goes forwards, since it is the caller's array with a stride, and \
+                               strides are positive";
+                return Err(self.error("syntax", message).help(help).into());
+            }
             let Tok::Int(found @ 1..) = self.tok(0) else {
                 return Err(self.unexpected("a positive integer"));
             };

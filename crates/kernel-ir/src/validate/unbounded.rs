@@ -37,20 +37,20 @@ impl LoopKernel {
                 }
                 continue;
             }
-            let sources = sources(&lookup, &found.access.index[found.axis]);
+            let sources = sources(&lookup, found.instruction, &found.access.index[found.axis]);
             // A condition on data counts as a bound of what data decide on themselves.
             let by_inames =
                 || found.access.index[found.axis].names().iter().all(|n| lookup.temporary(n).is_none());
             if found.guarded && !(sources.is_empty() && by_inames()) {
                 continue;
             }
-            // What an instruction reads of an argument that it alone writes comes from the caller.
+            // What is read of an argument before the text writes it comes from the caller.
             let is_argument = |name: &Name| declared.args.iter().any(|a| a.name() == name);
-            let is_computed = |name: &Name| {
+            let is_computed = |(name, reader): &(Name, usize)| {
                 let mut writers = lookup.writers(name).iter();
-                writers.any(|writer| *writer != found.instruction || !is_argument(name))
+                writers.any(|writer| writer < reader || !is_argument(name))
             };
-            let array = sources.iter().find(|name| !is_computed(name));
+            let array = sources.iter().find(|source| !is_computed(source)).map(|(name, _)| name);
             if array.is_none() && !sources.is_empty() || !told.insert(text.clone()) {
                 continue;
             }
@@ -177,26 +177,40 @@ fn from_element(lookup: &Lookup<'_>, index: &Expr, array: &Name) -> Reach {
     if is_sum { Reach::Sum } else { Reach::Other }
 }
 
-/// The arrays that decide on the value of a subscript.
-fn sources(lookup: &Lookup<'_>, subscript: &Expr) -> Vec<Name> {
-    let arrays = |e: &Expr| e.accesses().into_iter().map(|a| a.array).collect::<Vec<_>>();
-    let mut open: VecDeque<Name> = subscript.names().into_iter().chain(arrays(subscript)).collect();
+/// The arrays whose elements decide on the value of a subscript, each with the number of an
+/// instruction that reads it. Which elements are read is decided by others, which are not among
+/// them.
+fn sources(lookup: &Lookup<'_>, instruction: usize, subscript: &Expr) -> Vec<(Name, usize)> {
+    let of = |e: &Expr, reader: usize| names_of_value(e).into_iter().map(move |n| (n, reader));
+    let mut open: VecDeque<(Name, usize)> = of(subscript, instruction).collect();
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
-    while let Some(name) = open.pop_front() {
+    while let Some((name, reader)) = open.pop_front() {
         if !seen.insert(name.clone()) {
             continue;
         }
         if lookup.is_iname(&name) {
             let rows = lookup.instances(std::slice::from_ref(&name));
-            open.extend(rows.iter().flat_map(Constraint::names));
+            open.extend(rows.iter().flat_map(Constraint::names).map(|n| (n, reader)));
         } else if lookup.array(&name).is_some_and(|a| !a.axes.is_empty()) {
-            found.push(name);
+            found.push((name, reader));
         } else {
-            for i in lookup.writers(&name).iter().filter_map(|w| lookup.kernel().instructions.get(*w)) {
-                open.extend(i.value.names());
-                open.extend(arrays(&i.value));
+            for w in lookup.writers(&name) {
+                open.extend(lookup.kernel().instructions.get(*w).into_iter().flat_map(|i| of(&i.value, *w)));
             }
         }
     }
     found
+}
+
+/// The names and arrays in an expression that are not in a subscript of it.
+fn names_of_value(e: &Expr) -> Vec<Name> {
+    match e {
+        Expr::Name(name) => vec![name.clone()],
+        Expr::Subscript(access) => vec![access.array.clone()],
+        _ => {
+            let mut found = Vec::new();
+            e.each_child(&mut |child| found.extend(names_of_value(child)));
+            found
+        }
+    }
 }
