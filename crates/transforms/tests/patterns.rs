@@ -150,3 +150,43 @@ fn the_pages_agree() {
         assert!(page.lines().any(|line| line == row), "{row}");
     }
 }
+
+/// The steps with a list of names that may have patterns, as their files declare them: by kind of
+/// the names.
+fn steps_with_lists() -> Vec<(String, &'static str)> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/steps");
+    let mut found = Vec::new();
+    for folder in std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()) {
+        for file in std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()) {
+            let text = std::fs::read_to_string(file).unwrap();
+            let Some((_, declared)) = text.split_once(" as \"") else { continue };
+            let name = declared.split('"').next().unwrap();
+            for subject in ["Inames", "Instructions", "Temporaries"] {
+                let (by_macro, by_hand) = (format!(") of {subject},"), format!("Subject::{subject}"));
+                if text.contains(&by_macro) || text.contains(&by_hand) {
+                    found.push((name.to_owned(), subject));
+                }
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_page_has_all_lists() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/patterns.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, lists) = page.split_once("Lists with patterns: of inames in").unwrap();
+    let (inames, rest) = lists.split_once("; of instructions in").unwrap();
+    let (instructions, rest) = rest.split_once("; of\ntemporaries in").unwrap();
+    let temporaries = rest.split_once('.').unwrap().0;
+    let mut named = Vec::new();
+    for (text, subject) in [(inames, "Inames"), (instructions, "Instructions"), (temporaries, "Temporaries")]
+    {
+        let words = text.split('`').skip(1).step_by(2).filter(|word| !word.ends_with('='));
+        named.extend(words.map(|word| (word.to_owned(), subject)));
+    }
+    named.sort();
+    assert_eq!(named, steps_with_lists());
+}
