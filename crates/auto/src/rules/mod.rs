@@ -1,5 +1,6 @@
 //! The rules, one per file.
 
+mod accumulated;
 mod apart;
 mod begun;
 mod columns;
@@ -45,6 +46,7 @@ pub const RULES: &[&dyn Rule] = &[
     &pivot::Pivot,
     &host_loop::HostLoop,
     &wavefront::Wavefront,
+    &accumulated::Accumulated,
 ];
 
 /// The rules for nests that a user's steps have made parallel in part.

@@ -1262,14 +1262,18 @@ class Steps:
         --------
 
         The loop over `k` is untagged and contains nothing but the instruction, in the declared
-        kernel as well. The element does not depend on `k`, neither `e` nor the element's subscripts
-        read its array, and there is no condition. So { (e, f) : e, f write other elements than the
-        one, or read what the loop writes } is empty, and the values are combined with the element
-        and nothing else. Where the loop may have no iteration, the element is read and written all
-        the same: then its subscripts are functions of inames and sizes, which differ wherever
-        tagged inames around the loop do, and a temporary has been assigned before. The types of the
-        element and of `e` are both integers or both floating-point, the element's of at least 32
-        bits; sums and products of integers are the same modulo a power of two in any order.
+        kernel as well. Where it contains others, it is cut as `distribute`
+        cuts it, in both: the instruction gets a loop over an iname of its own, behind the others or
+        ahead of them, and inside of the loops that it is in. { (x, y) : y needs x, and is before it
+        then } has to be empty. The element does not depend on `k`, neither `e` nor the element's
+        subscripts read its array, and there is no condition. So { (e, f) : e, f write other
+        elements than the one, or read what the loop writes } is empty, and the values are combined
+        with the element and nothing else. Where the loop may have no iteration, the element is read
+        and written all the same: then its subscripts are functions of inames and sizes, which
+        differ wherever tagged inames around the loop do, and a temporary has been assigned before.
+        The types of the element and of `e` are both integers or both floating-point, the element's
+        of at least 32 bits; sums and products of integers are the same modulo a power of two in any
+        order.
 
         In text: `recognize_reduction(id, k)`.
         """

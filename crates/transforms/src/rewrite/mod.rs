@@ -17,6 +17,7 @@ mod fresh;
 mod inames;
 pub(crate) mod onto;
 mod own_inames;
+pub(crate) mod own_loop;
 mod require;
 pub(crate) mod rule_uses;
 pub(crate) mod rules;

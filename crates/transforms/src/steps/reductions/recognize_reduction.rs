@@ -12,6 +12,7 @@ use crate::{
     rewrite::{
         body_of, element,
         extent::instances_of,
+        own_loop::with_own_loop,
         require_iname, require_instructions,
         rules::{in_its_type, redeclare},
         tree, unknown_instruction,
@@ -37,14 +38,18 @@ step! {
     /// # Legality
     ///
     /// The loop over `k` is untagged and contains nothing but the instruction, in the declared
-    /// kernel as well. The element does not depend on `k`, neither `e` nor the element's subscripts
-    /// read its array, and there is no condition. So { (e, f) : e, f write other elements than the
-    /// one, or read what the loop writes } is empty, and the values are combined with the element
-    /// and nothing else. Where the loop may have no iteration, the element is read and written all
-    /// the same: then its subscripts are functions of inames and sizes, which differ wherever
-    /// tagged inames around the loop do, and a temporary has been assigned before. The types of the
-    /// element and of `e` are both integers or both floating-point, the element's of at least 32
-    /// bits; sums and products of integers are the same modulo a power of two in any order.
+    /// kernel as well. Where it contains others, it is cut as [`Distribute`](crate::Distribute)
+    /// cuts it, in both: the instruction gets a loop over an iname of its own, behind the others or
+    /// ahead of them, and inside of the loops that it is in. { (x, y) : y needs x, and is before it
+    /// then } has to be empty. The element does not depend on `k`, neither `e` nor the element's
+    /// subscripts read its array, and there is no condition. So { (e, f) : e, f write other
+    /// elements than the one, or read what the loop writes } is empty, and the values are combined
+    /// with the element and nothing else. Where the loop may have no iteration, the element is read
+    /// and written all the same: then its subscripts are functions of inames and sizes, which
+    /// differ wherever tagged inames around the loop do, and a temporary has been assigned before.
+    /// The types of the element and of `e` are both integers or both floating-point, the element's
+    /// of at least 32 bits; sums and products of integers are the same modulo a power of two in any
+    /// order.
     ///
     /// In text: `recognize_reduction(id, k)`.
     ///
@@ -434,7 +439,7 @@ impl RecognizeReduction {
             let others = names::list(others.iter().map(String::as_str));
             return Err(self.refuse(
                 format!("it also contains {others}"),
-                "`distribute` gives the instruction a loop of its own",
+                "`distribute` the loops inside, so that those around it have nothing else",
             ));
         }
         if !data.parts(&instruction).iter().all(|part| leaves.contains(&part)) {
@@ -465,9 +470,6 @@ impl Transform for RecognizeReduction {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         require_iname(kernel, &self.iname)?;
         require_instructions(kernel, std::slice::from_ref(&self.id))?;
-        if !kernel.declared().is_iname(&self.iname) || kernel.declared().instruction(&self.id).is_none() {
-            return Err(self.refuse("a step has made it".into(), "apply the step earlier"));
-        }
         let is_piece = |i: &Instruction| i.id != self.id && i.role == Role::Does(self.id.clone());
         if let Some(piece) = kernel.instructions.iter().find(|i| is_piece(i)) {
             return Err(self.refuse(
@@ -475,10 +477,20 @@ impl Transform for RecognizeReduction {
                 "apply the step earlier",
             ));
         }
-        redeclare(kernel, &|data| self.change(data)).map_err(|refusal| {
+        let (kernel, iname) = with_own_loop(kernel, &self.id, &self.iname).map_err(|refusal| {
+            let why = format!("it contains others, and cannot be cut between them: {}", refusal.message);
+            let mut refused = self.refuse(why, "only what can be computed apart from the others is one");
+            refused.witness = refusal.witness;
+            refused
+        })?;
+        let own = RecognizeReduction { id: self.id.clone(), iname };
+        if !kernel.declared().is_iname(&own.iname) || kernel.declared().instruction(&self.id).is_none() {
+            return Err(self.refuse("a step has made it".into(), "apply the step earlier"));
+        }
+        redeclare(&kernel, &|data| own.change(data)).map_err(|refusal| {
             // What stands in the way may be in the declared kernel alone, which steps before this
             // one have left as it is.
-            match self.change(&mut (**kernel).clone()) {
+            match own.change(&mut (*kernel).clone()) {
                 Ok(()) => {
                     Diagnostic::new(refusal.code, format!("in the declared kernel: {}", refusal.message))
                         .help("write the text so that the loop has nothing else, instead of by steps before")
