@@ -1658,19 +1658,22 @@ class Steps:
         read, in the type of `t`: where the context could decide another one, it is in a `cast`. The
         kernel keeps the expression as a rule `t(i)`. The declared kernel changes in the same way,
         so that later steps relate to it; it keeps its own origin, with which `run --verify`
-        compares.
+        compares. If the expression has reductions, those of each read run over copies of their
+        inames, directly before what reads; the first read takes the inames themselves where nothing
+        else has them.
 
         Legality
         --------
 
-        One instruction without a predicate or a reduction writes `t`, at subscripts that are inames
+        One instruction without a predicate writes `t`, at subscripts that are inames
         of its own, each once. Each read of `t` outside of subscripts and bounds has to see the
         instance of that instruction which its subscripts name, in the declared kernel: { r -> w : w
         is the last write before r of the cell that r reads } contains only pairs with w =
         subscripts(r). Where the kernel writes what the expression reads, each operand, read at r,
         has to see the definition that it saw at w, and the transformed kernel is judged against the
         new declared one. All of this is decided by dataflow; where a read may see something else,
-        the refusal shows one. No copy of `t` may have been made.
+        the refusal shows one. No copy of `t` may have been made. Of a reduction, nothing may write
+        what it reads, and the bounds of its inames are functions of the kernel's parameters.
 
         In text: `assignment_to_subst(t)`.
         """
@@ -1695,12 +1698,15 @@ class Steps:
 
         The rule's value reads only arguments that the kernel does not write, at affine subscripts;
         it divides no integer by a variable; its parameters stand in subscripts only, and its type,
-        f32 or f64, does not depend on where it is used. It may be a sum, product, minimum or
-        maximum, or have such reductions in it, over inames whose bounds are functions of the
-        kernel's parameters: the new instruction has loops of its own over copies of them. Uses have
-        affine arguments and are not themselves in subscripts; reductions are compared up to the
-        names of inames with equal bounds. The box has to be within the arrays that the value reads,
-        as the declared kernel of a text has to prove.
+        f32, f64 or an integer, does not depend on where it is used: of an integer type it is a cast
+        or an element, since sums of integers are computed as wide as they are wanted. It may be a
+        sum, product, minimum or maximum, or have such reductions in it, over inames whose bounds
+        are functions of the kernel's parameters: the new instruction has loops of its own over
+        copies of them. Uses have affine arguments and are not themselves in subscripts; reductions
+        are compared up to the names of inames with equal bounds. The box has to be within the
+        arrays that the value reads, as the declared kernel of a text has to prove: { (b, e) : the
+        value at the point b of the box reads e, which is outside of its array, or which the kernel
+        writes } is empty.
 
         In text: `subst_to_assignment(f)`.
         """

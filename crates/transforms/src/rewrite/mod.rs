@@ -2,10 +2,10 @@
 //!
 //! A step first checks its requirements (`require`, `extent`, `footprint`), chooses names
 //! (`fresh`), and then edits the kernel: its expressions (`expressions`), lists of inames
-//! (`inames`, `own_inames`), arrays (`arrays`), loop tree (`tree`), or all of these for uses of a
-//! rule (`rules`, `rule_uses`), or for a buffer and the copy that fills it (`copy`, `spread`,
-//! `ahead`, `onto`). The toolkit knows no step by name and does not judge legality, which is
-//! decided by comparing the kernels before and after the step.
+//! (`inames`, `own_inames`, `own_loop`), arrays (`arrays`), loop tree (`tree`), or all of these for
+//! uses of a rule (`rules`, `rule_uses`, `read_values`), or for a buffer and the copy that fills it
+//! (`copy`, `spread`, `ahead`, `onto`). The toolkit knows no step by name and does not judge
+//! legality, which is decided by comparing the kernels before and after the step.
 
 pub(crate) mod ahead;
 mod arrays;
@@ -18,6 +18,7 @@ mod inames;
 pub(crate) mod onto;
 mod own_inames;
 pub(crate) mod own_loop;
+pub(crate) mod read_values;
 mod require;
 pub(crate) mod rule_uses;
 pub(crate) mod rules;

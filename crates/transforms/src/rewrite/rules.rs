@@ -97,7 +97,12 @@ pub(crate) fn in_its_type(data: &KernelData, e: &Expr, dtype: DType) -> Option<E
     let table = TypeTable::new(data);
     let assigned = table.typed(e, dtype, None).ok()?;
     let own = table.type_of(e).ok()? == ValueType::Of(Type::Known(dtype));
-    if own && is_of_its_own_type(e) && dtype.is_float() && table.typed_alone(e, None).ok()? == assigned {
+    // The type of a reduction is that of what it reduces.
+    let is_alike = match e {
+        Expr::Reduce(r) => r.args.iter().all(is_of_its_own_type),
+        e => is_of_its_own_type(e),
+    };
+    if own && is_alike && dtype.is_float() && table.typed_alone(e, None).ok()? == assigned {
         return Some(e.clone());
     }
     let cast = Expr::Cast(dtype.into(), e.clone().into());

@@ -1,15 +1,21 @@
 //! Replaces the reads of a temporary by the expression that computes it.
 
+use std::collections::BTreeMap;
+
 use loopwright_kernel_ir::{
-    Aff, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Role, Rule, Type,
+    Aff, Diagnostic, Domain, Expr, Instruction, KernelData, LoopKernel, Name, Part, Role, Rule, Tag, Tree,
+    Type,
 };
 use loopwright_legality::{Judgement, judge, operands_stay, sees_only};
 
 use crate::{
     Transform,
     rewrite::{
-        map_expressions, require_temporary,
-        rules::{in_its_type, redeclare},
+        fresh_beside, map_expressions,
+        read_values::{Value, count_reads, replace_reads},
+        require_temporary,
+        rule_uses::{bounds, inside, reduced},
+        rules::{first_of, in_its_type, redeclare},
         tree::without,
     },
 };
@@ -25,18 +31,21 @@ step! {
     /// read, in the type of `t`: where the context could decide another one, it is in a `cast`. The
     /// kernel keeps the expression as a rule `t(i)`. The declared kernel changes in the same way,
     /// so that later steps relate to it; it keeps its own origin, with which `run --verify`
-    /// compares.
+    /// compares. If the expression has reductions, those of each read run over copies of their
+    /// inames, directly before what reads; the first read takes the inames themselves where nothing
+    /// else has them.
     ///
     /// # Legality
     ///
-    /// One instruction without a predicate or a reduction writes `t`, at subscripts that are inames
+    /// One instruction without a predicate writes `t`, at subscripts that are inames
     /// of its own, each once. Each read of `t` outside of subscripts and bounds has to see the
     /// instance of that instruction which its subscripts name, in the declared kernel: { r -> w : w
     /// is the last write before r of the cell that r reads } contains only pairs with w =
     /// subscripts(r). Where the kernel writes what the expression reads, each operand, read at r,
     /// has to see the definition that it saw at w, and the transformed kernel is judged against the
     /// new declared one. All of this is decided by dataflow; where a read may see something else,
-    /// the refusal shows one. No copy of `t` may have been made.
+    /// the refusal shows one. No copy of `t` may have been made. Of a reduction, nothing may write
+    /// what it reads, and the bounds of its inames are functions of the kernel's parameters.
     ///
     /// In text: `assignment_to_subst(t)`.
     ///
@@ -73,6 +82,34 @@ step! {
     /// ");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// A sum of which each element is read twice:
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel slopes(x: f32[n + 1, m], y: f32[n], n: i32, m: i32)
+    /// assume 0 <= n and 0 <= m
+    /// domain { [r, k] : 0 <= r <= n and 0 <= k < m }
+    /// domain { [i] : 0 <= i < n }
+    /// temp row: f32[n + 1] global
+    /// row[r] = sum(k, x[r, k])
+    /// y[i] = row[i + 1] - row[i] {id=slope}
+    /// ")?;
+    /// let steps = Pipeline::parse("assignment_to_subst(row)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel slopes(x: f32[n + 1, m], y: f32[n], n: i32, m: i32)
+    /// assume 0 <= n and 0 <= m
+    /// rule row(r) = sum(k, x[r, k])
+    /// domain { [r, k] : 0 <= r <= n and 0 <= k < m }
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [k_2] : 0 <= k_2 < m }
+    /// y[i] = sum(k, x[i + 1, k]) - sum(k_2, x[i, k_2]) {id=slope}
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub struct AssignmentToSubst as "assignment_to_subst" {
         /// The temporary that becomes a rule of the same name.
         pub temporary: Name = next("the temporary"),
@@ -94,6 +131,10 @@ struct Definition {
     outer: Vec<Name>,
     /// Whether the kernel writes something that the expression reads.
     changes: bool,
+    /// The loops of its reductions in the declared kernel.
+    loops: Vec<Tree>,
+    /// For each read of an instruction the inames over which the reductions run there.
+    inames: BTreeMap<Name, Vec<BTreeMap<Name, Name>>>,
 }
 
 fn refuse(t: &Name, why: String, help: &str) -> Diagnostic {
@@ -109,9 +150,8 @@ fn definition<'k>(declared: &'k LoopKernel, t: &Name) -> Result<(&'k Instruction
         return Err(refuse(t, why, "one expression has to give all of its values"));
     };
     let id = &writer.id;
-    let ([target], None, true) = (&writer.targets[..], &writer.predicate, writer.reductions().is_empty())
-    else {
-        let why = format!("`{id}` has a predicate, a reduction or several targets");
+    let ([target], None, None) = (&writer.targets[..], &writer.predicate, &writer.update) else {
+        let why = format!("`{id}` has a predicate or several targets, or is an update");
         return Err(refuse(t, why, "only the value of a plain instruction can stand for it"));
     };
     let mut parameters: Vec<Name> = Vec::new();
@@ -139,6 +179,21 @@ fn definition<'k>(declared: &'k LoopKernel, t: &Name) -> Result<(&'k Instruction
         };
         changes |= declared.instructions.iter().any(|i| i.targets.iter().any(|x| x.array == *read));
     });
+    let over = reduced(&writer.value);
+    if let (Some(iname), true) = (over.first(), changes) {
+        let why = format!("`{id}` reduces over `{iname}`, and the kernel writes what it reads");
+        return Err(refuse(t, why, "only values that stay can be reduced again"));
+    }
+    for iname in &over {
+        let others = bounds(declared, iname).into_iter().flat_map(|c| c.names());
+        let is_data = |n: &Name| declared.temporary(n).is_some() || declared.is_iname(n) && !over.contains(n);
+        if let Some(other) = others.into_iter().find(is_data) {
+            let why = format!("`{id}` reduces over `{iname}`, whose bounds depend on `{other}`");
+            return Err(refuse(t, why, "reduce over an iname with bounds by parameters"));
+        }
+    }
+    let mut loops = inside(&declared.tree, writer);
+    loops.retain(|tree| !matches!(tree, Tree::Leaf(leaf) if matches!(leaf.part, Part::Whole | Part::Finish)));
     let dtype = declared.temporary(t).map(|a| a.dtype.clone());
     let Some(Type::Known(dtype)) = dtype else {
         return Err(refuse(t, "its type is open".into(), "bind the types first"));
@@ -149,7 +204,72 @@ fn definition<'k>(declared: &'k LoopKernel, t: &Name) -> Result<(&'k Instruction
     })?;
     let outer = writer.within.iter().filter(|n| !parameters.contains(n)).cloned().collect();
     let rule = Rule { name: t.clone(), parameters, value };
-    Ok((writer, Definition { id: id.clone(), rule, outer, changes }))
+    Ok((writer, Definition { id: id.clone(), rule, outer, changes, loops, inames: BTreeMap::new() }))
+}
+
+/// The inames of the reductions at each read: copies, but for those of the first read if nothing
+/// else has them.
+fn inames_of_reads(
+    kernel: &LoopKernel,
+    definition: &Definition,
+) -> Result<BTreeMap<Name, Vec<BTreeMap<Name, Name>>>, Diagnostic> {
+    let (t, declared) = (&definition.rule.name, kernel.declared());
+    let over = reduced(&definition.rule.value);
+    if over.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let early = "apply the step earlier";
+    let count = |data: &KernelData| -> BTreeMap<Name, usize> {
+        let counts = data.instructions.iter().map(|i| (i.id.clone(), count_reads(&i.value, t)));
+        counts.filter(|(_, count)| *count > 0).collect()
+    };
+    if count(declared) != count(kernel) {
+        return Err(refuse(t, "steps have divided or rewritten what reads it".into(), early));
+    }
+    for i in &declared.instructions {
+        if i.predicate.as_ref().is_some_and(|p| reads(p, t)) {
+            let why = format!("the condition of `{}` reads it, and a condition has no reductions", i.id);
+            return Err(refuse(t, why, "assign the condition to a temporary"));
+        }
+    }
+    let decided =
+        |i: &&Instruction| (i.scan.is_some() || i.atom.is_some() || i.atomic) && count_reads(&i.value, t) > 0;
+    if let Some(i) = kernel.instructions.iter().find(decided) {
+        let why = format!("a step has decided how the reductions of `{}` run", i.id);
+        return Err(refuse(t, why, early));
+    }
+    let others = |data: &KernelData| -> Vec<Name> {
+        let others = data.instructions.iter().filter(|i| i.targets.iter().all(|x| x.array != *t));
+        others.flat_map(|i| i.within.iter().cloned().chain(reduced(&i.value))).collect()
+    };
+    let mut taken = [others(declared), others(kernel)].concat();
+    let is_free = |n: &Name| kernel.base_of(n) == [n.clone()] && kernel.tag(n) == Tag::Seq;
+    let mut found = BTreeMap::new();
+    for i in declared.instructions.iter() {
+        let mut reads = Vec::new();
+        for _ in 0..count_reads(&i.value, t) {
+            let mut names = BTreeMap::new();
+            for n in &over {
+                let new = match !taken.contains(n) && is_free(n) {
+                    true => n.clone(),
+                    false => loop {
+                        let new = fresh_beside(kernel, n, &taken);
+                        if !declared.is_declared(&new) {
+                            break new;
+                        }
+                        taken.push(new);
+                    },
+                };
+                taken.push(new.clone());
+                names.insert(n.clone(), new);
+            }
+            reads.push(names);
+        }
+        if !reads.is_empty() {
+            found.insert(i.id.clone(), reads);
+        }
+    }
+    Ok(found)
 }
 
 /// Refuses kernels in which steps have changed what the temporary's cells are, or copied them.
@@ -201,7 +321,7 @@ fn reads(e: &Expr, array: &Name) -> bool {
 }
 
 /// Replaces the reads and removes what computes the temporary.
-fn replace(data: &mut KernelData, definition: &Definition) {
+fn replace(data: &mut KernelData, definition: &Definition) -> Result<(), Diagnostic> {
     let t = &definition.rule.name;
     let gone: Vec<Name> = data
         .instructions
@@ -215,18 +335,23 @@ fn replace(data: &mut KernelData, definition: &Definition) {
     data.instructions.retain(|i| !gone.contains(&i.id));
     for i in &mut data.instructions {
         i.after.retain(|id| !gone.contains(id));
-        let map = i.map.clone();
-        let at = |index: &[Expr]| {
-            definition.rule.value.substitute(&|n| {
-                let place = definition.rule.parameters.iter().position(|p| p == n);
-                match place {
-                    Some(place) => index.get(place).cloned(),
-                    // An iname around both, under the name that it has here.
-                    None if definition.outer.contains(n) => map.get(n).map(Expr::from_aff),
-                    None => None,
-                }
-            })
-        };
+    }
+    let at = |i: &Instruction, index: &[Expr]| {
+        definition.rule.value.substitute(&|n| {
+            let place = definition.rule.parameters.iter().position(|p| p == n);
+            match place {
+                Some(place) => index.get(place).cloned(),
+                // An iname around both, under the name that it has here.
+                None if definition.outer.contains(n) => i.map.get(n).map(Expr::from_aff),
+                None => None,
+            }
+        })
+    };
+    replace_reads(
+        data,
+        &Value { temporary: t, at: &at, loops: &definition.loops, names: &definition.inames },
+    );
+    for i in &mut data.instructions {
         fn walk(e: &Expr, t: &Name, at: &dyn Fn(&[Expr]) -> Expr) -> Expr {
             match e {
                 Expr::Name(n) if n == t => at(&[]),
@@ -234,10 +359,29 @@ fn replace(data: &mut KernelData, definition: &Definition) {
                 _ => e.map_children(&mut |child| walk(child, t, at)),
             }
         }
-        map_expressions(i, &mut |e| walk(e, t, &at));
+        let reader = i.clone();
+        map_expressions(i, &mut |e| walk(e, t, &|index| at(&reader, index)));
+    }
+    let pairs = definition.inames.values().flatten().flatten();
+    let copies: Vec<(Name, Name)> =
+        pairs.filter(|(n, new)| n != new).map(|(n, c)| (n.clone(), c.clone())).collect();
+    for (n, new) in copies {
+        // The names of the copies that are made for one read.
+        let reads = definition.inames.values().flatten().find(|names| names.get(&n) == Some(&new));
+        let renamed = |name: &Name| reads?.get(name).map(Aff::var);
+        let constraints =
+            bounds(data, &n).iter().map(|c| c.substitute(&renamed)).collect::<Result<_, _>>()?;
+        data.domains.push(Domain { inames: vec![new], constraints });
     }
     data.temporaries.retain(|a| a.name != *t);
     data.rules.push(definition.rule.clone());
+    if data.declared.is_none() && !definition.loops.is_empty() {
+        // The order of the text, which for several reductions is not that of the reads.
+        let mut text = data.clone();
+        text.tree.clear();
+        data.tree = LoopKernel::declare(text).map_err(first_of)?.tree.clone();
+    }
+    Ok(())
 }
 
 impl Transform for AssignmentToSubst {
@@ -248,17 +392,15 @@ impl Transform for AssignmentToSubst {
         if declared.temporary(t).is_none() {
             return Err(refuse(t, "a step has made it".into(), "name a temporary of the declared kernel"));
         }
-        let (writer, definition) = definition(declared, t)?;
+        let (writer, mut definition) = definition(declared, t)?;
         if !declared.instructions.iter().any(|i| i.expressions().any(|e| reads(e, t))) {
             return Err(refuse(t, "nothing reads it".into(), "name a temporary that is read"));
         }
         sees_only(declared, t, writer)?;
         same_cells(declared, t, &definition)?;
         same_cells(kernel, t, &definition)?;
-        let after = redeclare(kernel, &|data| {
-            replace(data, &definition);
-            Ok(())
-        })?;
+        definition.inames = inames_of_reads(kernel, &definition)?;
+        let after = redeclare(kernel, &|data| replace(data, &definition))?;
         if definition.changes {
             operands_stay(declared, after.declared(), t, writer)?;
             // The new reads have to see these values in the order of the transformed kernel, too.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, Axis, BinaryOp, Constraint, Diagnostic, Domain, Expr, Instruction,
-    KernelData, LoopKernel, Name, Role, Rule, Tree, Type, TypeTable, ValueType,
+    Access, AddressSpace, Aff, Array, Axis, BinaryOp, Constraint, DType, Diagnostic, Domain, Expr,
+    Instruction, KernelData, LoopKernel, Name, Role, Rule, Tree, Type, TypeTable, ValueType,
 };
 use loopwright_legality::{Judgement, context};
 use loopwright_poly::System;
@@ -36,12 +36,15 @@ step! {
     ///
     /// The rule's value reads only arguments that the kernel does not write, at affine subscripts;
     /// it divides no integer by a variable; its parameters stand in subscripts only, and its type,
-    /// f32 or f64, does not depend on where it is used. It may be a sum, product, minimum or
-    /// maximum, or have such reductions in it, over inames whose bounds are functions of the
-    /// kernel's parameters: the new instruction has loops of its own over copies of them. Uses have
-    /// affine arguments and are not themselves in subscripts; reductions are compared up to the
-    /// names of inames with equal bounds. The box has to be within the arrays that the value reads,
-    /// as the declared kernel of a text has to prove.
+    /// f32, f64 or an integer, does not depend on where it is used: of an integer type it is a cast
+    /// or an element, since sums of integers are computed as wide as they are wanted. It may be a
+    /// sum, product, minimum or maximum, or have such reductions in it, over inames whose bounds
+    /// are functions of the kernel's parameters: the new instruction has loops of its own over
+    /// copies of them. Uses have affine arguments and are not themselves in subscripts; reductions
+    /// are compared up to the names of inames with equal bounds. The box has to be within the
+    /// arrays that the value reads, as the declared kernel of a text has to prove: { (b, e) : the
+    /// value at the point b of the box reads e, which is outside of its array, or which the kernel
+    /// writes } is empty.
     ///
     /// In text: `subst_to_assignment(f)`.
     ///
@@ -188,17 +191,26 @@ fn check(declared: &LoopKernel, rule: &Rule) -> Result<Type, Diagnostic> {
     let Some(arguments) = used else {
         return Err(refuse(name, "nothing uses it as a value".into(), "uses in subscripts do not count"));
     };
+    // What is of an integer type is computed at the width that is wanted of it, but for a cast and
+    // an element.
+    let is_fixed = |dtype: DType| match dtype {
+        t if t.is_float() => t.bytes() >= 4 && is_of_one_type(&rule.value),
+        t => t.is_integer() && matches!(rule.value, Expr::Cast(..) | Expr::Subscript(_)),
+    };
     match TypeTable::new(declared).type_of(&rule.applied(&arguments)?)? {
-        ValueType::Of(t @ Type::Known(dtype))
-            if dtype.is_float() && dtype.bytes() >= 4 && is_of_one_type(&rule.value) =>
-        {
-            Ok(t)
+        ValueType::Of(t @ Type::Known(dtype)) if is_fixed(dtype) => Ok(t),
+        t => {
+            let to = match &t {
+                ValueType::Of(Type::Known(dtype)) if dtype.is_integer() || dtype.bytes() >= 4 => *dtype,
+                _ => DType::F32,
+            };
+            let help = format!(
+                "cast it: `rule {name}({}) = cast({to}, {})`",
+                names::comma(&rule.parameters),
+                rule.value
+            );
+            Err(refuse(name, format!("its type is {t}, and may be another where it is used"), &help))
         }
-        t => Err(refuse(
-            name,
-            format!("its type is {t}, and may be another where it is used"),
-            "cast it to f32 or f64",
-        )),
     }
 }
 
