@@ -69,8 +69,7 @@ pub fn sees_only(kernel: &LoopKernel, temporary: &Name, writer: &Instruction) ->
                     continue;
                 }
                 let point = other.sample(&Default::default())?;
-                let example = example(kernel, &part.inames, point);
-                return Err(refuse(format!("`{}` {why}{example}", part.part)));
+                return Err(shown(refuse(format!("`{}` {why}", part.part)), kernel, &part.inames, point));
             }
         }
     }
@@ -83,12 +82,18 @@ fn refusal(temporary: &Name, why: String, help: Option<&str>) -> Diagnostic {
     Diagnostic::new("substitution-value", format!("`{temporary}` cannot be replaced: {why}")).help(help)
 }
 
-/// The values of a part's inames and of the kernel's arguments at a point, as text.
-fn example(kernel: &KernelData, inames: &[Name], point: Option<BTreeMap<Name, i64>>) -> String {
-    let Some(point) = point else { return String::new() };
+/// The refusal with the values of a part's inames and of the kernel's arguments at a point, if
+/// there is one, as its witness.
+fn shown(
+    refusal: Diagnostic,
+    kernel: &KernelData,
+    inames: &[Name],
+    point: Option<BTreeMap<Name, i64>>,
+) -> Diagnostic {
+    let Some(point) = point else { return refusal };
     let own = |n: &&Name| inames.contains(n) || is_size(kernel, n);
-    let list: Vec<String> = point.keys().filter(own).map(|n| format!("{n} = {}", point[n])).collect();
-    format!(", as for {}", list.join(", "))
+    let list: Vec<String> = point.keys().filter(own).map(|n| format!("{n}={}", point[n])).collect();
+    refusal.witness(list.join(", "))
 }
 
 /// Whether the operands of `writer`'s expression, read where `temporary` was read, have the values
@@ -143,9 +148,8 @@ pub fn operands_stay(
                 };
                 if let Err(why) = checked() {
                     let point = why.pairs.and_then(|s| s.sample(&Default::default()).ok().flatten());
-                    let example = example(after, &part.inames, point);
                     let help = "keep the temporary: it holds the value from before the write";
-                    return Err(refusal(temporary, format!("{}{example}", why.text), Some(help)));
+                    return Err(shown(refusal(temporary, why.text, Some(help)), after, &part.inames, point));
                 }
             }
         }

@@ -361,7 +361,8 @@ class Steps:
 
         With `onto=[r, c]` the values are computed in loops, or by threads, that exist: inames of
         other instructions, one for each axis of the buffer, which have to take the values that new
-        inames would take, neither more nor fewer. Two copies of the same shape then share their
+        inames would take, neither more nor fewer: { v : v is a value of `r, c` and not of the new
+        inames, or the other way round } is empty. Two copies of the same shape then share their
         loops.
 
         In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,
@@ -1076,7 +1077,8 @@ class Steps:
 
         Always legal. The copy has all cells before the first access, and what it is afterwards goes
         back to all of them, so that cells that the kernel leaves alone get the values that they
-        had. Without the first nest, the step is proved by following values, as for
+        had: { c : c is a cell of `x` that no instance copies, or that two copy back } is empty.
+        Without the first nest, the step is proved by following values, as for
         `buffer_array`. Facts are declared of arguments, and would not be known
         of a copy: an array that has some is refused.
 
@@ -1131,9 +1133,10 @@ class Steps:
 
         The axis has a constant length of at most 64, and each subscript on it has one value, as
         `1`, or as an iname of which `index_set_split` or
-        `peel` has left one. Then the step is always legal: cells keep apart, and
-        each access is to the cell that it was to. An argument can be separated while it is
-        declared, by `LoopKernel::separated`, since the caller has to know; or a copy of it that
+        `peel` has left one. Then { (c, d) : c and d are different cells of `t` and
+        are one cell afterwards } is empty, and each access is to the cell that it was to: the step
+        is always legal. An argument can be separated while it is declared, by
+        `LoopKernel::separated`, since the caller has to know; or a copy of it that
         `pack_array` makes.
 
         In text: `separate_axis(t, 0)`: array, axis (0 is the first; -1 the last), with the option
@@ -1160,10 +1163,11 @@ class Steps:
 
         The temporaries have the same type, address space and number of axes, and the same lengths
         on all axes but the one; the lengths on that one are affine functions of parameters, which
-        the assumptions keep from being negative. Then cells keep apart, and each access is to the
-        cell that it was to. Of private temporaries, each of the lanes that write one (`ilp`, `vec`)
-        has its own; where those of one are not those of another, they would come to share cells,
-        and the step is proved only if that makes no difference.
+        the assumptions keep from being negative. Then { (c, d) : c and d are cells of two of them,
+        and lie at one place } is empty, and each access is to the cell that it was to. Of private
+        temporaries, each of the lanes that write one (`ilp`, `vec`) has its own; where those of one
+        are not those of another, they would come to share cells, and the step is proved only if
+        that makes no difference.
 
         In text: `concatenate_arrays([a, b])` with the options `axis=1` (negative ones count from
         the end) and `name=both`.
@@ -1309,10 +1313,11 @@ class Steps:
 
         Updates of an element by one sign are in no order, and may be grouped; floating-point sums
         are rounded in another order. The loop runs nothing but this instruction, so that nothing
-        reads the array between its updates; neither do the instruction's own expressions. The
-        operator is one of the signs, whose neutral elements are known, or one of the library. The
-        axes that are kept have constant lengths, and no step has changed the loops of the
-        instruction yet.
+        reads the array between its updates: { (u, r, v) : u and v are updates of the loop, r is
+        another access of the array, u < r < v } is empty; neither do the instruction's own
+        expressions. The operator is one of the signs, whose neutral elements are known, or one of
+        the library. The axes that are kept have constant lengths, and no step has changed the loops
+        of the instruction yet.
 
         In text: `privatize_updates(count, i)` with the options `chunk=8192`, `copies=8`,
         `each=512`, `name=counts_own`, and `outer=i_outer` for the loop over chunks.
@@ -1536,10 +1541,10 @@ class Steps:
         --------
 
         Legal by theorem: launches run one after the other, in the order of the text, so that
-        nothing is reordered. Values of private and shared memory end with a launch: lowering
-        refuses what reads them in a later one (`ends-with-kernel`; see
-        `save_reload`), and a launch that would begin between the parts of
-        another instruction's reduction.
+        nothing is reordered: { (x, y) : x < y before, not x < y after } is empty. Values of private
+        and shared memory end with a launch: lowering refuses what reads them in a later one
+        (`ends-with-kernel`; see `save_reload`), and a launch that would begin
+        between the parts of another instruction's reduction.
 
         In text: `begin_launch(norm)`.
         """
@@ -1638,7 +1643,9 @@ class Steps:
         Legality
         --------
 
-        It is legal wherever it applies. It is refused if no expression has this form.
+        It is legal wherever it applies: nothing but the text changes, and { r : an instance r reads
+        or computes something else than before } is empty by the replacement itself. It is refused
+        if no expression has this form.
 
         In text: `extract_subst(f, [i, j], x[i, j]*w[j])`: the rule's name, its parameters, its
         value.
@@ -1738,8 +1745,8 @@ class Steps:
         down, multiplied again, and its remainder add up to the dividend. Floating-point operations
         are left out only where the result is exact; terms are not collected, since `x + x + x` and
         `3.0*x` are rounded differently (`collect_common_factors` does
-        such things). If steps came before, the transformed kernel is judged against the new
-        declared one.
+        such things). So { (e, p) : e has another value at the instance p than before } is empty. If
+        steps came before, the transformed kernel is judged against the new declared one.
 
         In text: `simplify([a, b])`.
         """
@@ -1768,8 +1775,9 @@ class Steps:
 
         A factor is read where the sum ends rather than for each term, and also where the sum has no
         terms. One that reads a temporary, what the loops of the sum write, or an element by a
-        subscript from data, or that divides by what may be 0, stays in the sum. If steps came
-        before, the transformed kernel is judged against the new declared one.
+        subscript from data, or that divides by what may be 0, stays in the sum: { (f, p) : the
+        factor f, read at the end of the sum at p, has another value than for one of its terms } is
+        empty. If steps came before, the transformed kernel is judged against the new declared one.
 
         In text: `collect_common_factors(id)` with the option `rounding=any`.
         """
@@ -1800,10 +1808,10 @@ class Steps:
 
         The expressions are operations and functions on integers, f32 or f64, of instructions
         without conditions with the same inames. Each use computes them in the type of the scalar:
-        an `i32` product in an `i64` sum does not wrap as one in an `i32` sum does, and stays.
-        Nothing between the first and the last of these instructions writes what the expression
-        reads; where something does, they are two expressions. If steps came before, the transformed
-        kernel is judged against the new declared one.
+        an `i32` product in an `i64` sum does not wrap as one in an `i32` sum does, and stays. { w :
+        w writes what the expression reads, between the first and the last of these instructions }
+        is empty; where something does, they are two expressions. If steps came before, the
+        transformed kernel is judged against the new declared one.
 
         In text: `assign_common_subexpressions([a, b])` with the option `name=common`.
         """

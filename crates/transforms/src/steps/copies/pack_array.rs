@@ -33,7 +33,8 @@ step! {
     ///
     /// Always legal. The copy has all cells before the first access, and what it is afterwards goes
     /// back to all of them, so that cells that the kernel leaves alone get the values that they
-    /// had. Without the first nest, the step is proved by following values, as for
+    /// had: { c : c is a cell of `x` that no instance copies, or that two copy back } is empty.
+    /// Without the first nest, the step is proved by following values, as for
     /// [`BufferArray`](crate::BufferArray). Facts are declared of arguments, and would not be known
     /// of a copy: an array that has some is refused.
     ///

@@ -45,7 +45,8 @@ step! {
     ///
     /// With `onto=[r, c]` the values are computed in loops, or by threads, that exist: inames of
     /// other instructions, one for each axis of the buffer, which have to take the values that new
-    /// inames would take, neither more nor fewer. Two copies of the same shape then share their
+    /// inames would take, neither more nor fewer: { v : v is a value of `r, c` and not of the new
+    /// inames, or the other way round } is empty. Two copies of the same shape then share their
     /// loops.
     ///
     /// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,

@@ -20,10 +20,10 @@ step! {
     /// # Legality
     ///
     /// Legal by theorem: launches run one after the other, in the order of the text, so that
-    /// nothing is reordered. Values of private and shared memory end with a launch: lowering
-    /// refuses what reads them in a later one (`ends-with-kernel`; see
-    /// [`SaveReload`](crate::SaveReload)), and a launch that would begin between the parts of
-    /// another instruction's reduction.
+    /// nothing is reordered: { (x, y) : x < y before, not x < y after } is empty. Values of private
+    /// and shared memory end with a launch: lowering refuses what reads them in a later one
+    /// (`ends-with-kernel`; see [`SaveReload`](crate::SaveReload)), and a launch that would begin
+    /// between the parts of another instruction's reduction.
     ///
     /// In text: `begin_launch(norm)`.
     ///

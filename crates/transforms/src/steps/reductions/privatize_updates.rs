@@ -44,10 +44,11 @@ step! {
     ///
     /// Updates of an element by one sign are in no order, and may be grouped; floating-point sums
     /// are rounded in another order. The loop runs nothing but this instruction, so that nothing
-    /// reads the array between its updates; neither do the instruction's own expressions. The
-    /// operator is one of the signs, whose neutral elements are known, or one of the library. The
-    /// axes that are kept have constant lengths, and no step has changed the loops of the
-    /// instruction yet.
+    /// reads the array between its updates: { (u, r, v) : u and v are updates of the loop, r is
+    /// another access of the array, u < r < v } is empty; neither do the instruction's own
+    /// expressions. The operator is one of the signs, whose neutral elements are known, or one of
+    /// the library. The axes that are kept have constant lengths, and no step has changed the loops
+    /// of the instruction yet.
     ///
     /// In text: `privatize_updates(count, i)` with the options `chunk=8192`, `copies=8`,
     /// `each=512`, `name=counts_own`, and `outer=i_outer` for the loop over chunks.

@@ -36,10 +36,10 @@ step! {
     ///
     /// The expressions are operations and functions on integers, f32 or f64, of instructions
     /// without conditions with the same inames. Each use computes them in the type of the scalar:
-    /// an `i32` product in an `i64` sum does not wrap as one in an `i32` sum does, and stays.
-    /// Nothing between the first and the last of these instructions writes what the expression
-    /// reads; where something does, they are two expressions. If steps came before, the transformed
-    /// kernel is judged against the new declared one.
+    /// an `i32` product in an `i64` sum does not wrap as one in an `i32` sum does, and stays. { w :
+    /// w writes what the expression reads, between the first and the last of these instructions }
+    /// is empty; where something does, they are two expressions. If steps came before, the
+    /// transformed kernel is judged against the new declared one.
     ///
     /// In text: `assign_common_subexpressions([a, b])` with the option `name=common`.
     ///

@@ -66,8 +66,9 @@ step! {
     ///
     /// A factor is read where the sum ends rather than for each term, and also where the sum has no
     /// terms. One that reads a temporary, what the loops of the sum write, or an element by a
-    /// subscript from data, or that divides by what may be 0, stays in the sum. If steps came
-    /// before, the transformed kernel is judged against the new declared one.
+    /// subscript from data, or that divides by what may be 0, stays in the sum: { (f, p) : the
+    /// factor f, read at the end of the sum at p, has another value than for one of its terms } is
+    /// empty. If steps came before, the transformed kernel is judged against the new declared one.
     ///
     /// In text: `collect_common_factors(id)` with the option `rounding=any`.
     ///

@@ -23,7 +23,9 @@ step! {
     ///
     /// # Legality
     ///
-    /// It is legal wherever it applies. It is refused if no expression has this form.
+    /// It is legal wherever it applies: nothing but the text changes, and { r : an instance r reads
+    /// or computes something else than before } is empty by the replacement itself. It is refused
+    /// if no expression has this form.
     ///
     /// In text: `extract_subst(f, [i, j], x[i, j]*w[j])`: the rule's name, its parameters, its
     /// value.

@@ -42,8 +42,8 @@ step! {
     /// down, multiplied again, and its remainder add up to the dividend. Floating-point operations
     /// are left out only where the result is exact; terms are not collected, since `x + x + x` and
     /// `3.0*x` are rounded differently ([`CollectCommonFactors`](crate::CollectCommonFactors) does
-    /// such things). If steps came before, the transformed kernel is judged against the new
-    /// declared one.
+    /// such things). So { (e, p) : e has another value at the instance p than before } is empty. If
+    /// steps came before, the transformed kernel is judged against the new declared one.
     ///
     /// In text: `simplify([a, b])`.
     ///

@@ -25,10 +25,11 @@ step! {
     ///
     /// The temporaries have the same type, address space and number of axes, and the same lengths
     /// on all axes but the one; the lengths on that one are affine functions of parameters, which
-    /// the assumptions keep from being negative. Then cells keep apart, and each access is to the
-    /// cell that it was to. Of private temporaries, each of the lanes that write one (`ilp`, `vec`)
-    /// has its own; where those of one are not those of another, they would come to share cells,
-    /// and the step is proved only if that makes no difference.
+    /// the assumptions keep from being negative. Then { (c, d) : c and d are cells of two of them,
+    /// and lie at one place } is empty, and each access is to the cell that it was to. Of private
+    /// temporaries, each of the lanes that write one (`ilp`, `vec`) has its own; where those of one
+    /// are not those of another, they would come to share cells, and the step is proved only if
+    /// that makes no difference.
     ///
     /// In text: `concatenate_arrays([a, b])` with the options `axis=1` (negative ones count from
     /// the end) and `name=both`.

@@ -29,9 +29,10 @@ step! {
     ///
     /// The axis has a constant length of at most 64, and each subscript on it has one value, as
     /// `1`, or as an iname of which [`IndexSetSplit`](crate::IndexSetSplit) or
-    /// [`Peel`](crate::Peel) has left one. Then the step is always legal: cells keep apart, and
-    /// each access is to the cell that it was to. An argument can be separated while it is
-    /// declared, by `LoopKernel::separated`, since the caller has to know; or a copy of it that
+    /// [`Peel`](crate::Peel) has left one. Then { (c, d) : c and d are different cells of `t` and
+    /// are one cell afterwards } is empty, and each access is to the cell that it was to: the step
+    /// is always legal. An argument can be separated while it is declared, by
+    /// `LoopKernel::separated`, since the caller has to know; or a copy of it that
     /// [`PackArray`](crate::PackArray) makes.
     ///
     /// In text: `separate_axis(t, 0)`: array, axis (0 is the first; -1 the last), with the option
