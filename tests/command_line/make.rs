@@ -92,6 +92,36 @@ fn options_change_types_and_names() {
              out[j, i] = x[i, j] {id=copy}\n",
         ),
         (
+            "einsum ik,kj->ij --types complex64",
+            "kernel einsum(\n    a: complex64[n_i, n_k],\n    b: complex64[n_k, n_j],\n    \
+             out: complex64[n_i, n_j],\n    n_i: i32,\n    n_k: i32,\n    n_j: i32,\n)\n\
+             assume 0 <= n_i and 0 <= n_k and 0 <= n_j\n\
+             domain { [i, j] : 0 <= i < n_i and 0 <= j < n_j }\n\
+             domain { [k] : 0 <= k < n_k }\n\
+             out[i, j] = sum(k, a[i, k] * b[k, j]) {id=product}\n",
+        ),
+        (
+            "einsum i,i->i --types complex128,f64",
+            "kernel einsum(a: complex128[n_i], b: f64[n_i], out: complex128[n_i], n_i: i32)\n\
+             assume 0 <= n_i\n\
+             domain { [i] : 0 <= i < n_i }\n\
+             out[i] = a[i] * b[i] {id=product}\n",
+        ),
+        (
+            "map a*x+y --shape n --scalar a=f32 --type complex64",
+            "kernel map(a: f32, x: complex64[n], y: complex64[n], out: complex64[n], n: i32)\n\
+             assume 0 <= n\n\
+             domain { [i] : 0 <= i < n }\n\
+             out[i] = a * x[i] + y[i] {id=map}\n",
+        ),
+        (
+            "copy --shape m,n --axes 1,0 --type complex128",
+            "kernel copy(x: complex128[m, n], out: complex128[n, m], m: i32, n: i32)\n\
+             assume 0 <= m and 0 <= n\n\
+             domain { [j, i] : 0 <= j < n and 0 <= i < m }\n\
+             out[j, i] = x[i, j] {id=copy}\n",
+        ),
+        (
             "reduce sum --shape n,4",
             "kernel reduce_sum(x: f32[n, 4], out: f32[1], n: i32)\n\
              assume 0 <= n\n\

@@ -57,6 +57,7 @@ use std::fmt;
 
 use loopwright_kernel_ir::{DType, Diagnostic, Name};
 
+mod complex;
 mod copy;
 mod einsum;
 mod map;
@@ -66,6 +67,7 @@ mod shape;
 mod top_k;
 mod types;
 
+pub use complex::{complex_part, with_complex};
 pub use copy::copy;
 pub use einsum::einsum;
 pub use map::map;

@@ -1,7 +1,8 @@
 //! `make`
 
 use clap::{Args as ClapArgs, Subcommand};
-use loopwright::generate::Generator;
+use loopwright::generate::{Generator, complex_part, with_complex};
+use loopwright::ir::Arg;
 use loopwright::prelude::*;
 
 use crate::input::{self, Failure};
@@ -152,37 +153,46 @@ pub struct Common {
 impl Make {
     /// Runs the command `loopwright make`.
     pub fn make(&self) -> Result<(), Failure> {
-        report::say(&self.kernel()?.to_string())
+        let mut complex = Complex::default();
+        let kernel = self.kernel(&mut complex)?;
+        report::say(&complex.text(&kernel)?)
     }
 
-    fn kernel(&self) -> Result<LoopKernel, Failure> {
+    fn kernel(&self, complex: &mut Complex) -> Result<LoopKernel, Failure> {
         Ok(match self {
             Make::Einsum { specification, types, sums, common } => {
-                let mut types =
-                    types.split(',').map(|t| input::dtype(t.trim())).collect::<Result<Vec<_>, _>>()?;
+                let mut types: Vec<&str> = types.split(',').map(str::trim).collect();
                 if let [all] = types.as_slice() {
                     types = vec![*all; specification.matches(',').count() + 1];
                 }
-                sums.of(common.generator()?)?.einsum(specification, types)?
+                let all = types.iter().enumerate().map(|(k, t)| complex.of(Some(&operand(k)), t));
+                let types = all.collect::<Result<Vec<_>, _>>()?;
+                sums.of(common.of_complex(complex)?)?.einsum(specification, types)?
             }
             Make::Map { expression, shape, scalars, operands, common } => {
-                let mut generator = common.generator()?;
+                let mut types: Vec<(&str, DType)> = Vec::new();
                 for scalar in scalars {
                     let (name, dtype) =
-                        scalar.split_once('=').map_or((scalar.as_str(), None), |(n, t)| (n, Some(t)));
-                    generator = generator.scalar(name.trim());
-                    if let Some(dtype) = dtype {
-                        generator = generator.typed(name.trim(), input::dtype(dtype.trim())?);
-                    }
+                        scalar.split_once('=').map_or((scalar.as_str(), &*shape.dtype), |(n, t)| (n, t));
+                    types.push((name.trim(), complex.of(Some(name.trim()), dtype.trim())?));
                 }
                 for operand in operands {
                     let (name, dtype) = input::pair(operand)?;
-                    generator = generator.typed(name, input::dtype(dtype)?);
+                    types.push((name, complex.of(Some(name), dtype)?));
                 }
-                generator.map(expression, &shape.shape, shape.dtype()?)?
+                let dtype = complex.of(None, &shape.dtype)?;
+                let mut generator = common.of_complex(complex)?;
+                for scalar in scalars {
+                    generator = generator.scalar(scalar.split('=').next().unwrap_or(scalar).trim());
+                }
+                for (name, dtype) in types {
+                    generator = generator.typed(name, dtype);
+                }
+                generator.map(expression, &shape.shape, dtype)?
             }
             Make::Copy { shape, axes, common } => {
-                common.generator()?.copy(&shape.shape, &numbers(axes)?, shape.dtype()?)?
+                let dtype = complex.of(None, &shape.dtype)?;
+                common.of_complex(complex)?.copy(&shape.shape, &numbers(axes)?, dtype)?
             }
             Make::Reduce { operator, shape, axes, sums, common } => {
                 let generator = sums.of(common.generator()?)?;
@@ -199,6 +209,62 @@ impl Make {
                 common.generator()?.top_k(*k, &shape.shape, *axis, shape.dtype()?)?
             }
         })
+    }
+}
+
+/// Which arguments are complex numbers; to the generators they are their parts.
+#[derive(Default)]
+struct Complex {
+    /// The arguments whose type is given, and whether it is complex.
+    given: Vec<(String, bool)>,
+    /// Whether all others are.
+    others: bool,
+}
+
+impl Complex {
+    /// The type of an argument, or of all that have none of their own, in the parts of which it is
+    /// computed.
+    fn of(&mut self, argument: Option<&str>, name: &str) -> Result<DType, Failure> {
+        let part = complex_part(name);
+        match argument {
+            Some(argument) => self.given.push((argument.to_owned(), part.is_some())),
+            None => self.others = part.is_some(),
+        }
+        part.map_or_else(|| input::dtype(name), Ok)
+    }
+
+    /// Whether an argument is complex; the result is, if an operand is, or by its type.
+    fn is(&self, argument: &str) -> bool {
+        let given = self.given.iter().find(|(name, _)| name == argument);
+        given.map_or(self.others, |(_, is_complex)| *is_complex)
+    }
+
+    fn text(&self, kernel: &LoopKernel) -> Result<String, Failure> {
+        // Sizes are integers.
+        let is_number = |arg: &&Arg| match arg {
+            Arg::Array(_) => true,
+            Arg::Scalar(s) => s.dtype != DType::I32.into(),
+        };
+        let operands = kernel.args.iter().filter(is_number).map(|a| &**a.name());
+        let mut complex: Vec<&str> = operands.filter(|name| *name != "out" && self.is(name)).collect();
+        let by_operands = !complex.is_empty();
+        let out = self.given.iter().find(|(name, _)| name == "out");
+        if out.map_or(by_operands, |(_, is_complex)| *is_complex) {
+            complex.push("out");
+        }
+        Ok(match complex.is_empty() {
+            true => kernel.to_string(),
+            false => with_complex(kernel, &complex)?,
+        })
+    }
+}
+
+/// The name of an operand of an einsum: a to z, a1 to z1, ...
+fn operand(number: usize) -> String {
+    let letter = char::from(b'a' + (number % 26) as u8);
+    match number / 26 {
+        0 => letter.into(),
+        round => format!("{letter}{round}"),
     }
 }
 
@@ -219,9 +285,21 @@ impl Accumulator {
 
 impl Common {
     fn generator(&self) -> Result<Generator, Failure> {
+        let mut complex = Complex::default();
+        let generator = self.of_complex(&mut complex)?;
+        match (&self.out, complex.is("out")) {
+            (Some(out), true) => Err(input::dtype(out).err().unwrap_or_else(|| {
+                Diagnostic::new("unknown-type", format!("`{out}` is no type of this result")).into()
+            })),
+            _ => Ok(generator),
+        }
+    }
+
+    /// The generator of a kernel whose arguments may be complex.
+    fn of_complex(&self, complex: &mut Complex) -> Result<Generator, Failure> {
         let mut generator = Generator::new();
         if let Some(out) = &self.out {
-            generator = generator.out(input::dtype(out)?);
+            generator = generator.out(complex.of(Some("out"), out)?);
         }
         if let Some(name) = &self.name {
             generator = generator.name(name.as_str());
