@@ -1,5 +1,6 @@
 //! The command line as a user calls it: what it prints, writes and refuses, and its exit status.
 
+mod combine;
 mod common;
 mod count;
 mod export;

@@ -13,6 +13,7 @@ mod arguments;
 mod auto;
 mod bisect;
 mod check;
+mod combine;
 mod count;
 mod cuda;
 mod explain;
@@ -89,6 +90,10 @@ enum Command {
     /// scan, the k largest. `run`, `auto` and the other commands take what it prints.
     #[command(subcommand)]
     Make(make::Make),
+    /// Print a kernel made of others: of two, one after the other; for many problems at once; with
+    /// the arrays of a caller separated or put together.
+    #[command(subcommand)]
+    Combine(combine::Combine),
     /// Find steps for a kernel, or for what a pipeline leaves open, by rules, and print them as a
     /// pipeline. Comments say which rule made them, and why.
     Auto(auto::Auto),
@@ -223,6 +228,7 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Explain(explain) => explain.explain().map_err(|f| explain.form.locate(f)),
         Command::Compare(compare) => compare.compare().map_err(|f| compare.form.locate(f)),
         Command::Make(make) => make.make(),
+        Command::Combine(combine) => combine.combine(),
         Command::Auto(auto) => auto.auto().map_err(|f| auto.form.locate(f)),
         Command::Bisect(bisect) => bisect.bisect().map_err(|f| bisect.form.locate(f)),
         Command::Check { form, binding, schedule, deny_warnings } => {
