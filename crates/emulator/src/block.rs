@@ -18,6 +18,7 @@ use crate::{
     look_back::Board,
     memory::GlobalArray,
     options::{DeviceClosure, Options},
+    permuted::Permuted,
     shadow::{MOST_SYNCS, Stamp, Who},
     trace::{Target, Trace},
     traffic::Pieces,
@@ -194,7 +195,13 @@ impl<'a, const W: usize> Block<'a, W> {
             }
         }
         loop {
-            for n in 0..self.warps.len() {
+            // Another order between each two barriers.
+            let seed = self.launch.options.order.map(|seed| {
+                seed.wrapping_add(u64::from(self.barriers)).wrapping_add(u64::from(self.number) << 32)
+            });
+            let order = Permuted::new(self.warps.len() as u64, seed);
+            for n in 0..self.warps.len() as u64 {
+                let n = order.at(n) as usize;
                 if self.warps[n].state == State::Running {
                     let mut warp = std::mem::take(&mut self.warps[n]);
                     let result = self.run_warp(&mut warp);

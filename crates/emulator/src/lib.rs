@@ -10,6 +10,7 @@
 //! machine   the host's part: arguments, launches, blocks over cores, reruns after a fault
 //!   block     one block: warps between barriers
 //!     interpret the code that a warp runs; exchange: shuffles and ballots of its lanes
+//!     permuted  the order of blocks, and of warps between barriers
 //!     look_back what blocks publish and learn of those before; their order in that case
 //!     product   products of fragments, by the meaning of an atom
 //!     access    loads and stores: bounds, values, races, traffic
@@ -54,6 +55,7 @@ mod look_back;
 mod machine;
 mod memory;
 mod options;
+mod permuted;
 mod product;
 mod quick;
 mod shadow;

@@ -29,6 +29,7 @@ use crate::{
     look_back::{Board, RESIDENT, in_turns},
     memory::{Cells, GlobalArray},
     options::{DeviceClosure, Options},
+    permuted::Permuted,
     shadow::{GlobalCell, MOST_BLOCKS},
     trace::{Target, Trace},
     traffic::Pieces,
@@ -383,6 +384,7 @@ impl Run<'_> {
         let workers = match self.manner {
             // Blocks that wait for others take turns.
             _ if takes_turns => 1,
+            _ if self.machine.options.order.is_some() => 1,
             // One worker, so that floating-point sums are the same in every run.
             _ if code
                 .accesses
@@ -503,8 +505,10 @@ fn run_blocks<const W: usize>(
         return spread::<W>(launch, blocks, workers);
     }
     let mut block = Block::<W>::new(launch, trace);
-    for n in 0..blocks {
-        block.run(n)?;
+    let order = Permuted::new(blocks.into(), launch.options.order);
+    for n in 0..u64::from(blocks) {
+        // Below the number of blocks.
+        block.run(order.at(n) as u32)?;
     }
     Ok((block.counted(), block.accessed))
 }

@@ -76,6 +76,10 @@ pub struct Options {
     /// The seed of the order in which blocks take turns that look back. A right program computes
     /// the same in each case, up to the rounding of sums.
     pub turns: u64,
+    /// The seed of the order in which other blocks run, and the warps of a block between barriers;
+    /// `None`: as they are numbered. A right program computes the same, up to the rounding of
+    /// atomic sums. With a seed, blocks run one after the other.
+    pub order: Option<u64>,
     /// Number of blocks that run in parallel; `None` means one per core.
     pub threads: Option<usize>,
     /// User device functions by name.
@@ -91,6 +95,7 @@ impl Default for Options {
             max_bytes: crate::available::share(),
             asynchrony: Asynchrony::default(),
             turns: 1,
+            order: None,
             threads: None,
             functions: BTreeMap::new(),
         }
@@ -106,6 +111,7 @@ impl fmt::Debug for Options {
             .field("max_bytes", &self.max_bytes)
             .field("asynchrony", &self.asynchrony)
             .field("turns", &self.turns)
+            .field("order", &self.order)
             .field("threads", &self.threads)
             .field("functions", &self.functions.keys().collect::<Vec<_>>())
             .finish()

@@ -104,7 +104,10 @@ impl Oracle {
         seed: u64,
     ) -> Result<Option<(&'static str, String)>, Failure> {
         let (mut found, want) = self.run(values, seed)?;
-        match loopwright_emulator::run(program, &mut found, &options()) {
+        // At every other size blocks and warps run in another order than that of their numbers.
+        let size = values.values().sum::<i64>().unsigned_abs();
+        let options = Options { order: Some(size + seed).filter(|order| order % 2 == 1), ..options() };
+        match loopwright_emulator::run(program, &mut found, &options) {
             Err(fault) if fault.kind == FaultKind::StepLimit => Ok(None),
             Err(fault) => Ok(Some((fault.kind.code(), format!("{values:?}: {fault}")))),
             Ok(_) => {
