@@ -330,7 +330,8 @@ class Steps:
     def precompute(
         self, temporary: str, sweep: Names, *, space: Optional[str] = None,
         name: Optional[str] = None, pad: Optional[int] = None, inames: Optional[Names] = None,
-        onto: Optional[Names] = None
+        onto: Optional[Names] = None, readers: Optional[Names] = None,
+        accesses: Optional[Names] = None
     ) -> Kernel:
         r"""
         `precompute(t, [i_inner])`: computes the elements of the temporary `t` that the sweep reads
@@ -350,14 +351,15 @@ class Steps:
         Legality
         --------
 
-        The writers of `t` have no predicates. Their subscripts are their inames, each once, or do
-        not depend on inames; other loops around them are also around all readers. The loops of
-        their reductions are sequential and have nothing else in them, and their bounds are
-        functions of the parameters: such a loop moves as a whole. A writer may read the cell that
-        it writes, but no other cell of `t`. All other reads of `t` are affine. It is proved by
-        following values, or refuted with a counter-example, that each read of the buffer sees the
-        value of its declared instance, and that the later computation reads the same values as
-        before.
+        With `readers=[id, ...]` or `accesses=[t[i]]` only these reads see the buffer; what computes
+        `t` for others stays. The writers of `t` have no predicates. Their subscripts are their
+        inames, each once, or do not depend on inames; other loops around them are also around all
+        readers. The loops of their reductions are sequential and have nothing else in them, and
+        their bounds are functions of the parameters: such a loop moves as a whole. A writer may
+        read the cell that it writes, but no other cell of `t`. All other reads of `t` are affine.
+        It is proved by following values, or refuted with a counter-example, that each read of the
+        buffer sees the value of its declared instance, and that the later computation reads the
+        same values as before.
 
         With `onto=[r, c]` the values are computed in loops, or by threads, that exist: inames of
         other instructions, one for each axis of the buffer, which have to take the values that new
@@ -366,11 +368,12 @@ class Steps:
         loops.
 
         In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,
-        `name=t_tile`, `pad=1`, `inames=[r, c]` or `onto=[r, c]`.
+        `name=t_tile`, `pad=1`, `inames=[r, c]` or `onto=[r, c]`, `readers=[id, ...]`,
+        `accesses=[t[i + 1]]`.
         """
         return self._step(
             "precompute", (temporary, sweep), {"space": space, "name": name, "pad": pad,
-            "inames": inames, "onto": onto}
+            "inames": inames, "onto": onto, "readers": readers, "accesses": accesses}
         )
 
     def rename_iname(self, iname: str, new: str) -> Kernel:

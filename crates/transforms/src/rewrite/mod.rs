@@ -1,6 +1,6 @@
 //! The toolkit that steps are written with.
 //!
-//! A step first checks its requirements (`require`, `extent`, `footprint`), chooses names
+//! A step first checks its requirements (`require`, `extent`, `footprint`, `chosen`), chooses names
 //! (`fresh`), and then edits the kernel: its expressions (`expressions`), lists of inames
 //! (`inames`, `own_inames`, `own_loop`), arrays (`arrays`), loop tree (`tree`), or all of these for
 //! uses of a rule (`rules`, `rule_uses`, `read_values`), or for a buffer and the copy that fills it
@@ -9,6 +9,7 @@
 
 pub(crate) mod ahead;
 mod arrays;
+pub(crate) mod chosen;
 mod copy;
 mod expressions;
 pub(crate) mod extent;

@@ -7,10 +7,12 @@ use loopwright_kernel_ir::{
 use crate::{
     Number, Transform,
     rewrite::{
-        add_instruction, buffered, fetch_names,
+        add_instruction, buffered,
+        chosen::Chosen,
+        fetch_names,
         footprint::{self, Span},
-        fresh, map_expressions, onto, replace_accesses, require_array, require_fresh, require_iname,
-        require_instructions, site, spread,
+        fresh, map_expressions, onto, replace_accesses, require_array, require_fresh, require_iname, site,
+        spread,
     },
 };
 
@@ -269,46 +271,9 @@ impl AddPrefetch {
 }
 
 impl AddPrefetch {
-    /// Whether an access is among those that the step replaces.
-    fn concerns(&self, kernel: &LoopKernel, access: &Access) -> bool {
-        let equal = |a: &Expr, b: &Expr| {
-            let affine = |e: &Expr| footprint::affine_subscript(kernel, e);
-            a == b || affine(a).is_some_and(|a| affine(b) == Some(a))
-        };
-        let same = |wanted: &Access| {
-            wanted.array == access.array
-                && wanted.index.len() == access.index.len()
-                && wanted.index.iter().zip(&access.index).all(|(a, b)| equal(a, b))
-        };
-        self.accesses.is_empty() || self.accesses.iter().any(same)
-    }
-
-    fn check_accesses(&self, kernel: &LoopKernel) -> Result<(), Diagnostic> {
-        for wanted in &self.accesses {
-            let alone = AddPrefetch { accesses: vec![wanted.clone()], ..self.clone() };
-            let mut there: Vec<String> = Vec::new();
-            let mut found = false;
-            for i in &kernel.instructions {
-                if !self.readers.is_empty() && !self.readers.contains(&i.id) {
-                    continue;
-                }
-                for access in i.expressions().flat_map(Expr::accesses).filter(|a| a.array == self.array) {
-                    found = found || alone.concerns(kernel, &access);
-                    let text = format!("`{access}`");
-                    if !there.contains(&text) {
-                        there.push(text);
-                    }
-                }
-            }
-            if !found {
-                let d = Diagnostic::new("prefetch-nothing", format!("nothing reads `{wanted}`"));
-                return Err(match there.is_empty() {
-                    true => d.help("name an array that an instruction reads"),
-                    false => d.help(format!("its reads are {}", there.join(", "))),
-                });
-            }
-        }
-        Ok(())
+    /// The reads that the step replaces.
+    fn chosen(&self) -> Chosen<'_> {
+        Chosen { array: &self.array, readers: &self.readers, accesses: &self.accesses }
     }
 
     fn check(&self, kernel: &LoopKernel) -> Result<(), Diagnostic> {
@@ -331,8 +296,7 @@ impl AddPrefetch {
         for iname in &self.sweep {
             require_iname(kernel, iname)?;
         }
-        require_instructions(kernel, &self.readers)?;
-        self.check_accesses(kernel)?;
+        self.chosen().check(kernel)?;
         if self.space == AddressSpace::Global {
             return Err(Diagnostic::new(
                 "prefetch-space",
@@ -391,7 +355,7 @@ impl Transform for AddPrefetch {
             }
             None => fresh(kernel, &format!("{}_tile", self.array)),
         };
-        let concerns = |access: &Access| self.concerns(kernel, access);
+        let concerns = |access: &Access| self.chosen().has_access(kernel, access);
         let reads = footprint::reads_where(kernel, &self.array, &self.readers, &concerns)?;
         let spans = footprint::spans(kernel, &self.array, &reads, &self.sweep)?;
         let vector = spread::vector(&self.vec, &source, &spans)?;
@@ -418,8 +382,7 @@ impl Transform for AddPrefetch {
         let mut failed = None;
         let changed = kernel.edit(|data| {
             for k in 0..data.instructions.len() {
-                let concerned = self.readers.is_empty() || self.readers.contains(&data.instructions[k].id);
-                if !concerned {
+                if !self.chosen().has_reader(&data.instructions[k].id) {
                     continue;
                 }
                 let mut instruction = data.instructions[k].clone();

@@ -10,7 +10,9 @@ use loopwright_kernel_ir::{
 use crate::{
     Number, Transform,
     rewrite::{
-        Site, add_parts, buffered, element, fetch_names,
+        Site, add_parts, buffered,
+        chosen::Chosen,
+        element, fetch_names,
         footprint::{self, Span},
         fresh, map_expressions, onto, parts_with_inames, replace_accesses, require_fresh, require_iname,
         require_no_table, rule_uses, site, spread,
@@ -34,14 +36,15 @@ step! {
     ///
     /// # Legality
     ///
-    /// The writers of `t` have no predicates. Their subscripts are their inames, each once, or do
-    /// not depend on inames; other loops around them are also around all readers. The loops of
-    /// their reductions are sequential and have nothing else in them, and their bounds are
-    /// functions of the parameters: such a loop moves as a whole. A writer may read the cell that
-    /// it writes, but no other cell of `t`. All other reads of `t` are affine. It is proved by
-    /// following values, or refuted with a counter-example, that each read of the buffer sees the
-    /// value of its declared instance, and that the later computation reads the same values as
-    /// before.
+    /// With `readers=[id, ...]` or `accesses=[t[i]]` only these reads see the buffer; what computes
+    /// `t` for others stays. The writers of `t` have no predicates. Their subscripts are their
+    /// inames, each once, or do not depend on inames; other loops around them are also around all
+    /// readers. The loops of their reductions are sequential and have nothing else in them, and
+    /// their bounds are functions of the parameters: such a loop moves as a whole. A writer may
+    /// read the cell that it writes, but no other cell of `t`. All other reads of `t` are affine.
+    /// It is proved by following values, or refuted with a counter-example, that each read of the
+    /// buffer sees the value of its declared instance, and that the later computation reads the
+    /// same values as before.
     ///
     /// With `onto=[r, c]` the values are computed in loops, or by threads, that exist: inames of
     /// other instructions, one for each axis of the buffer, which have to take the values that new
@@ -50,7 +53,8 @@ step! {
     /// loops.
     ///
     /// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,
-    /// `name=t_tile`, `pad=1`, `inames=[r, c]` or `onto=[r, c]`.
+    /// `name=t_tile`, `pad=1`, `inames=[r, c]` or `onto=[r, c]`, `readers=[id, ...]`,
+    /// `accesses=[t[i + 1]]`.
     ///
     /// # Before and after
     ///
@@ -220,6 +224,13 @@ step! {
         /// Inames that exist, one for each axis of the buffer, in place of new ones.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub onto: Vec<Name> = option(),
+        /// The instructions whose reads are replaced; if empty, all that read the temporary.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub readers: Vec<Name> = option() of Instructions,
+        /// The accesses that are replaced, written as in the kernel or as equal functions; if
+        /// empty, all accesses.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub accesses: Vec<Access> = option(),
     }
     table: "precompute(t, [i_inner])" => "`precompute(k, \"t_subst\", \"i_inner\")` after \
         `assignment_to_subst`", "precompute(t, [j], onto=[r, c])" => "`precompute(k, ..., \
@@ -243,7 +254,21 @@ impl Precompute {
             pad: Number::Known(0),
             inames: Vec::new(),
             onto: Vec::new(),
+            readers: Vec::new(),
+            accesses: Vec::new(),
         }
+    }
+
+    /// Restricts the step to the reads of these instructions.
+    pub fn readers<N: Into<Name>>(mut self, ids: impl IntoIterator<Item = N>) -> Self {
+        self.readers = ids.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Restricts the step to accesses with these subscripts.
+    pub fn accesses(mut self, accesses: impl IntoIterator<Item = Access>) -> Self {
+        self.accesses = accesses.into_iter().collect();
+        self
     }
 
     /// Puts the buffer into private memory instead of shared memory.
@@ -415,8 +440,16 @@ impl Transform for Precompute {
             }
             None => fresh(kernel, &format!("{t}_tile")),
         };
-        let readers: Vec<Name> =
-            kernel.instructions.iter().map(|i| i.id.clone()).filter(|id| !writes(id)).collect();
+        let chosen = Chosen { array: t, readers: &self.readers, accesses: &self.accesses };
+        chosen.check(kernel)?;
+        let others = || kernel.instructions.iter().filter(|i| !writes(&i.id));
+        let readers: Vec<Name> = others().map(|i| i.id.clone()).filter(|id| chosen.has_reader(id)).collect();
+        let is_replaced = |i: &Instruction| {
+            let mut accesses = i.expressions().flat_map(Expr::accesses).filter(|a| a.array == *t);
+            accesses.all(|a| chosen.has_reader(&i.id) && chosen.has_access(kernel, &a))
+        };
+        // What computes the temporary stays where something still reads it.
+        let stays = !others().all(is_replaced);
         if readers.is_empty() {
             return Err(Diagnostic::new(
                 "prefetch-nothing",
@@ -424,7 +457,7 @@ impl Transform for Precompute {
             )
             .help("name a temporary that another instruction reads"));
         }
-        let reads = footprint::reads_of(kernel, t, &readers)?;
+        let reads = footprint::reads_where(kernel, t, &readers, &|a| chosen.has_access(kernel, a))?;
         let spans = footprint::spans(kernel, t, &reads, &self.sweep)?;
         let site = site(kernel, &reads, &spans, &self.sweep, self.space, t, true)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
@@ -442,7 +475,18 @@ impl Transform for Precompute {
                     inames.iter().map(|n| fresh(kernel, &format!("{n}_{id}"))).collect()
                 }
             };
-            let piece = self.piece(kernel, writer, own, &reads, &spans, &kept, &site, &buffer)?;
+            let mut piece = self.piece(kernel, writer, own, &reads, &spans, &kept, &site, &buffer)?;
+            if stays {
+                let id = &writer.instruction.id;
+                if !writer.instruction.reductions().is_empty() {
+                    let why =
+                        format!("`{id}` has a reduction, whose loops stay with the other reads of `{t}`");
+                    let d =
+                        Diagnostic::new("precompute-writer", format!("`{t}` cannot be precomputed: {why}"));
+                    return Err(d.help("precompute it for all reads, without `readers` and `accesses`"));
+                }
+                piece.instruction.id = fresh(kernel, &format!("{id}_tile"));
+            }
             pieces.push(match self.onto.is_empty() {
                 true => piece,
                 false => piece.onto(kernel, &self.onto, &site)?,
@@ -451,9 +495,12 @@ impl Transform for Precompute {
 
         let mut failed = None;
         let mut changed = kernel.edit(|data| {
-            data.instructions.retain(|i| !writes(&i.id));
-            for instruction in &mut data.instructions {
-                let replace = |access: &Access| buffered(kernel, &buffer, access, &spans, &kept);
+            data.instructions.retain(|i| stays || !writes(&i.id));
+            for instruction in data.instructions.iter_mut().filter(|i| readers.contains(&i.id)) {
+                let replace = |access: &Access| match chosen.has_access(kernel, access) {
+                    true => buffered(kernel, &buffer, access, &spans, &kept),
+                    false => Ok(Expr::Subscript(access.clone())),
+                };
                 let mut rewrite = |e: &Expr| {
                     let e = replace_accesses(e, t, &replace, &mut failed);
                     // A temporary without axes is read by its name.
@@ -468,11 +515,14 @@ impl Transform for Precompute {
             if let Some(last) = axes.last_mut() {
                 last.padding = pad;
             }
-            data.temporaries.retain(|a| a.name != *t);
+            data.temporaries.retain(|a| stays || a.name != *t);
             data.temporaries.push(Array::new(&buffer, source.dtype.clone(), axes, self.space));
-            let bodies: Vec<Vec<Tree>> =
-                writers.iter().map(|w| rule_uses::inside(&data.tree, w.instruction)).collect();
-            for writer in &writers {
+            let whole = |id: &Name| Tree::Leaf(PartRef { instruction: id.clone(), part: Part::Whole });
+            let bodies: Vec<Vec<Tree>> = match stays {
+                true => pieces.iter().map(|piece| vec![whole(&piece.instruction.id)]).collect(),
+                false => writers.iter().map(|w| rule_uses::inside(&data.tree, w.instruction)).collect(),
+            };
+            for writer in writers.iter().filter(|_| !stays) {
                 data.tree = without(&data.tree, &writer.instruction.id);
             }
             let used: Vec<Name> =
