@@ -209,6 +209,8 @@ fn tests_say_nothing_of_steps_at_values_that_few_states_have() {
         (sum, "a.s + cast(i32, b.s)", "cast(i32, b.s)"),
         (sum, "fdim(a.s, 77) + b.s", "fdim(a.s, 77)"),
         (sum, "a.s + b.s + abs(a.s - 1)", "abs(a.s - 1)"),
+        // Products of drawn values are seldom equal to others.
+        (sum, "if(a.s*b.s == a.s, b.s, a.s + b.s)", "a.s * b.s == a.s"),
         ("s: like v = 1", "if(a.s == 2, b.s, a.s*b.s)", "a.s == 2"),
     ] {
         assert_eq!(missed(state, combine, DType::F32).as_deref(), Some(part), "{combine}");
@@ -238,6 +240,7 @@ fn tests_say_nothing_of_steps_at_values_that_few_states_have() {
         (sum, "if(abs(a.s) < abs(b.s) or abs(a.s) == abs(b.s) and a.s <= b.s, a.s, b.s)"),
         (sum, "if(a.s - b.s > 0, a.s, b.s)"),
         (sum, "a.s*b.s - 3*b.s"),
+        (least, "max(a.s*b.s, b.s)"),
     ] {
         for t in [DType::F32, DType::F64, DType::I32, DType::I64] {
             assert_eq!(missed(state, combine, t), None, "{combine} of {t}");
@@ -248,6 +251,30 @@ fn tests_say_nothing_of_steps_at_values_that_few_states_have() {
     }
     assert_eq!(missed("s: f64 = 0", "a.s + cast(f64, b.s)", DType::F32), None);
     assert_eq!(missed("s: i64 = 0", "max(a.s, cast(i64, b.s))", DType::I32), None);
+}
+
+/// A state that no drawn input leads to obeys the laws if all states do.
+#[test]
+fn states_of_inputs_that_are_not_drawn_count() {
+    let of = |lift: &str, combine: &str, t: DType| {
+        let text = format!(
+            "kernel k(x: {t}[8], y: {t}[8])\nreduction op(v) {{\n    state s: like v = 0, w: i32 = 0\n    \
+             lift s = v, w = {lift}\n    combine s = {combine}, w = max(a.w, b.w)\n    result s\n    \
+             trusted \"asked here\"\n}}\ndomain {{ [i] : 0 <= i < 8 }}\ny[i] = x[i]\n"
+        );
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}"));
+        let laws = kernel.reductions[0].laws(&kernel, &[Type::Known(t)]);
+        assert_eq!((laws.tested, &laws.missed), (true, &None));
+        laws.unreached.as_ref().map(|(part, broken)| (part.to_string(), broken.clone()))
+    };
+    let rare = "if((v*v + 12345) // 77 == 4999947, 1, 0)";
+    let part = "(v * v + 12345) // 77 == 4999947".to_string();
+    let skips = of(rare, "if(b.w != 0, b.s, a.s + b.s)", DType::I32).unwrap();
+    assert_eq!(skips.0, part);
+    assert!(skips.1.contains(&Law::Associative), "{skips:?}");
+    // A sum is one of all states.
+    assert_eq!(of(rare, "a.s + b.s", DType::I32).unwrap(), (part, vec![Law::Idempotent]));
+    assert_eq!(of("if(v == 0, 1, 0)", "if(b.w != 0, b.s, a.s + b.s)", DType::I32), None);
 }
 
 /// Results that drawn states do not tell apart may differ for others.

@@ -69,9 +69,9 @@ pub struct End {
     /// The inames that identify an instance of it, with their values over the names of
     /// [`Dependence::pairs`].
     pub instance: Vec<(Name, Aff)>,
-    /// The domain of those instances, over the same names, with the ranges of the data in it; `None`
-    /// if it depends on data of which nothing is known. A part may run beyond it where that is
-    /// harmless.
+    /// The domain of those instances, over the same names, with the ranges of the data in it;
+    /// `None` if it depends on data of which nothing is known. A part may run beyond it where that
+    /// is harmless.
     pub domain: Option<Vec<Constraint>>,
     /// The time at which the declared kernel runs it, compared lexicographically; `None` for a
     /// copy, which the declared kernel does not contain.

@@ -94,9 +94,9 @@ fn completed(kernel: &LoopKernel, named: &Sizes) -> Option<Sizes> {
     })
 }
 
-/// Compares the witness of a refusal with a run of the declared kernel. Where data decide what runs,
-/// all data of few elements are tried. Returns whether there was a run: not where there is no witness
-/// of this kind, or too many data.
+/// Compares the witness of a refusal with a run of the declared kernel. Where data decide what
+/// runs, all data of few elements are tried. Returns whether there was a run: not where there is no
+/// witness of this kind, or too many data.
 ///
 /// Errors: an instance that the declared kernel does not have at these sizes, or sizes that the
 /// assumptions exclude.

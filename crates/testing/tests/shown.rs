@@ -1,4 +1,5 @@
-//! What is held to the instances that lowering's refusals show: see [`loopwright_testing::shown`].
+//! What is held to the instances that lowering's refusals show: see
+//! [`loopwright_testing::shown`].
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_lowering::{LowerOptions, lower};

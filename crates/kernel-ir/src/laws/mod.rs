@@ -9,16 +9,16 @@
 //! ones, the ends of the ranges of integer types, and for the neutral state floating-point values
 //! of large magnitude; then those at which the operator's own text may change its behaviour: each
 //! literal in it, its neighbours and its negative, what lies between two, their sums, differences,
-//! products and quotients, and the inputs whose states have such values. Infinities are drawn only if `combine` merely compares and
-//! chooses; NaN is never drawn. Sums and products of drawn values are exact, so an operator made of
-//! `+ * min max` and selects has to satisfy its laws exactly, any other to a relative 1e-9 in f64.
-//! Two different states count as equal if no result distinguishes them, neither their own nor that
-//! after one more combination.
+//! products and quotients, and the inputs whose states have such values. Infinities are drawn only
+//! if `combine` merely compares and chooses; NaN is never drawn. Sums and products of drawn values
+//! are exact, so an operator made of `+ * min max` and selects has to satisfy its laws exactly, any
+//! other to a relative 1e-9 in f64. Two different states count as equal if no result distinguishes
+//! them, neither their own nor that after one more combination.
 //!
 //! A test of some thousand combinations can refute, but not prove. It says most of operators that
-//! are the same formula for all states. Where `combine` asks what few states fulfil, nothing follows
-//! ([`steps`]): such an operator, one whose laws hold only for the data at hand, and one that calls
-//! a device function, say `trusted "why"` and are not tested.
+//! are the same formula for all states. Where `combine` asks what few states fulfil, nothing
+//! follows ([`steps`]): such an operator, one whose laws hold only for the data at hand, and one
+//! that calls a device function, say `trusted "why"` and are not tested.
 
 mod draw;
 mod steps;
@@ -27,7 +27,10 @@ mod value;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use crate::{DType, Expr, KernelData, Name, Number, ReductionOp, Type, TypeTable, UpdateOp, state_type};
+use crate::{
+    DType, Expr, KernelData, Name, Number, ReductionOp, StateType, StateVar, Type, TypeTable, UpdateOp,
+    state_type,
+};
 use draw::Random;
 use steps::Steps;
 use value::{Code, Scope, magnitude, text};
@@ -55,6 +58,9 @@ pub struct Laws {
     pub tested: bool,
     /// A part of `combine` whose steps the drawn states may miss, so that their tests show nothing.
     pub missed: Option<Expr>,
+    /// A part of `lift` whose steps drawn inputs may miss, and the laws that do not hold for all
+    /// states: whether they do for those that `lift` makes is not known.
+    pub unreached: Option<(Expr, Vec<Law>)>,
 }
 
 impl Laws {
@@ -89,9 +95,16 @@ impl ReductionOp {
         }
         let laws = Arc::new(match Operator::of(&key.0, &key.1, data) {
             Some(operator) => {
-                Laws { broken: operator.broken(), tested: true, missed: operator.missed.clone() }
+                let broken = operator.broken();
+                let missed = operator.missed.clone();
+                let unreached = operator.missed_by_inputs.clone().map(|part| {
+                    let (all, state) = unlifted(&key.0, &operator.state);
+                    let broken = Operator::of(&all, &state, data).map_or(Vec::new(), |all| all.broken());
+                    (part, broken.into_iter().map(|(law, _)| law).collect())
+                });
+                Laws { broken, tested: true, missed, unreached }
             }
-            None => Laws { broken: Vec::new(), tested: false, missed: None },
+            None => Laws { broken: Vec::new(), tested: false, missed: None, unreached: None },
         });
         if remembers {
             let mut known = lock();
@@ -163,10 +176,23 @@ struct Operator {
     result: Vec<Code>,
     /// The literals in its text.
     literals: Vec<Number>,
+    /// The types of a state.
+    state: Vec<DType>,
     /// A part of `combine` whose steps drawn states may miss.
     missed: Option<Expr>,
+    /// A part of `lift` whose steps drawn inputs may miss.
+    missed_by_inputs: Option<Expr>,
     /// Whether results that are the same for drawn states are so for all.
     shows: bool,
+}
+
+/// The operator over states of which any are given, and their types.
+fn unlifted(op: &ReductionOp, state: &[DType]) -> (ReductionOp, Vec<DType>) {
+    let values = op.state.iter().zip(state);
+    let fixed = values.map(|(s, t)| StateVar { name: s.name.clone(), dtype: StateType::Fixed(*t) });
+    let names: Vec<Name> = op.state.iter().map(|s| s.name.clone()).collect();
+    let lift = names.iter().cloned().map(Expr::Name).collect();
+    (ReductionOp { inputs: names, state: fixed.collect(), lift, ..op.clone() }, state.to_vec())
 }
 
 /// The states on which laws are tested.
@@ -207,13 +233,17 @@ impl Operator {
         let own = scope(names(""), &state);
         let result = |e: &Expr| own.code(e, own.table.type_of(e).ok()?.alone().known()?);
         let neutral = codes(&scope(Vec::new(), &[]), &op.neutral)?;
-        let (mut missed, mut shows) = (None, true);
+        let (mut missed, mut missed_by_inputs, mut shows) = (None, None, true);
         if let Some(neutral) = Self::values(&neutral, &[]) {
             let typed = ["", "a.", "b."].into_iter().flat_map(|side| {
                 names(side).into_iter().zip(state.iter().map(|t| Type::Known(*t))).collect::<Vec<_>>()
             });
             let declared = table.with_scalars(typed);
             let steps = Steps::new(op, &neutral, &declared, &both);
+            let given = op.inputs.iter().cloned().zip(known.iter().cloned());
+            let given = table.with_scalars(given);
+            let of_inputs = Steps::new(op, &Vec::new(), &given, &both);
+            missed_by_inputs = op.lift.iter().zip(&state).find_map(|(e, t)| of_inputs.missed(e, *t));
             missed = op.combine.iter().zip(&state).find_map(|(e, t)| steps.missed(e, *t));
             shows = op.result.iter().all(|e| steps.missed(e, DType::F64).is_none());
         }
@@ -225,7 +255,9 @@ impl Operator {
             combine: codes(&both, &op.combine)?,
             result: op.result.iter().map(result).collect::<Option<_>>()?,
             literals: draw::literals(op),
+            state,
             missed,
+            missed_by_inputs,
             shows,
         })
     }

@@ -1,11 +1,11 @@
 //! Where an operator changes its behaviour at values that drawn states may miss.
 //!
 //! A law that holds for sums, products and smooth functions of a few drawn states holds for all but
-//! exotic ones. Not so of an expression in steps: a comparison, a minimum, a quotient of integers, a
-//! conversion to fewer bits. `if(a.s // 7 == 1234, b.s, a.s + b.s)` is a sum to all states but seven.
-//! Steps are harmless where drawn states stand on all sides of them: those between values of the
-//! state, whose orders and ties are all drawn, and at 0 and at the neutral element, which are among
-//! the states.
+//! exotic ones. Not so of an expression in steps: a comparison, a minimum, a quotient of integers,
+//! a conversion to fewer bits. `if(a.s // 7 == 1234, b.s, a.s + b.s)` is a sum to all states but
+//! seven. Steps are harmless where drawn states stand on all sides of them: those between values of
+//! the state, whose orders and ties are all drawn, and at 0 and at the neutral element, which are
+//! among the states.
 
 use std::collections::BTreeSet;
 
@@ -70,8 +70,8 @@ const SMOOTH: &[&str] = &[
 ];
 
 impl<'a> Steps<'a> {
-    /// Of an operator: `table` has the types of its names as they are declared, `scope` as the tests
-    /// hold them.
+    /// Of an operator: `table` has the types of its names as they are declared, `scope` as the
+    /// tests hold them.
     pub fn new(
         op: &ReductionOp,
         neutral: &State,
@@ -101,15 +101,16 @@ impl<'a> Steps<'a> {
                 BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => true,
                 BinaryOp::And | BinaryOp::Or => true,
                 BinaryOp::FloorDiv | BinaryOp::Mod | BinaryOp::Shl | BinaryOp::Shr => false,
-                _ => self.meet(a, b),
+                _ => self.meet(a, b, false),
             },
             Expr::Cast(t, a) => match (self.dtype(a), t.known()) {
                 (Some(from), Some(to)) => holds(from, to),
                 _ => false,
             },
             Expr::Call { function, args, .. } => match (&**function, args.as_slice()) {
-                ("min" | "max" | "fdim", [a, b]) => self.meet(a, b),
-                ("abs" | "isnan", [a]) | ("copysign", [_, a]) => self.is_plain(a),
+                ("min" | "max" | "fdim", [a, b]) => self.meet(a, b, true),
+                ("abs", [a]) => self.is_plain(a, true),
+                ("isnan", [a]) | ("copysign", [_, a]) => self.is_plain(a, false),
                 (name, _) => SMOOTH.contains(&name),
             },
             _ => true,
@@ -120,11 +121,12 @@ impl<'a> Steps<'a> {
         e.children().into_iter().find_map(|child| self.part(child))
     }
 
-    /// Whether drawn states stand on all sides of where these two are equal.
-    fn meet(&self, a: &Expr, b: &Expr) -> bool {
+    /// Whether drawn states stand on all sides of where these two are equal, and there too, unless
+    /// the step is continuous: then what holds on both sides holds between them.
+    fn meet(&self, a: &Expr, b: &Expr, continuous: bool) -> bool {
         let (of_a, of_b) = (names(a), names(b));
-        (of_a.is_empty() || self.is_plain(a))
-            && (of_b.is_empty() || self.is_plain(b))
+        (of_a.is_empty() || self.is_plain(a, continuous))
+            && (of_b.is_empty() || self.is_plain(b, continuous))
             && (!of_a.is_empty() || self.is_drawn(a, b, &of_b))
             && (!of_b.is_empty() || self.is_drawn(b, a, &of_a))
     }
@@ -142,21 +144,23 @@ impl<'a> Steps<'a> {
     }
 
     /// Whether an expression has no constants but those in steps, and no name twice, so that its
-    /// value is as likely on one side of another as on the other.
-    fn is_plain(&self, e: &Expr) -> bool {
+    /// value is as likely on one side of another as on the other. Products are seldom equal.
+    fn is_plain(&self, e: &Expr, products: bool) -> bool {
+        let is_plain = |e: &Expr| self.is_plain(e, products);
         if self.dtype(e) == Some(DType::Bool) {
             return true;
         }
         match e {
             Expr::Name(_) => true,
-            Expr::Unary(_, a) | Expr::Cast(_, a) => self.is_plain(a),
+            Expr::Unary(_, a) | Expr::Cast(_, a) => is_plain(a),
             Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Mod | BinaryOp::Shl | BinaryOp::Shr, ..) => false,
-            Expr::Binary(_, a, b) => self.is_plain(a) && self.is_plain(b) && names(a).is_disjoint(&names(b)),
-            Expr::If(_, a, b) => self.is_plain(a) && self.is_plain(b),
+            Expr::Binary(BinaryOp::Mul | BinaryOp::Div, ..) if !products => false,
+            Expr::Binary(_, a, b) => is_plain(a) && is_plain(b) && names(a).is_disjoint(&names(b)),
+            Expr::If(_, a, b) => is_plain(a) && is_plain(b),
             Expr::Call { function, args, .. } => {
                 let is_constant = |a: &Expr| names(a).is_empty();
                 matches!(&**function, "min" | "max" | "abs")
-                    && args.iter().all(|a| is_constant(a) || self.is_plain(a))
+                    && args.iter().all(|a| is_constant(a) || is_plain(a))
             }
             _ => false,
         }

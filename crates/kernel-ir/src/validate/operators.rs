@@ -159,5 +159,21 @@ fn laws(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
             check.add(item.clone(), "combine", d);
             return;
         }
+        let is_claimed = |law: &Law| claims.iter().any(|(l, claimed, ..)| l == law && *claimed);
+        if let Some((part, broken)) = &laws.unreached
+            && broken.iter().any(is_claimed)
+        {
+            let message = format!(
+                "the laws of `{}` cannot be tested: which inputs meet `{part}` in `lift` is not known, and \
+                 not all states obey the laws",
+                op.name
+            );
+            let d = Diagnostic::new("operator-untested", message).help(
+                "let the laws hold for all values of the state; or, if they hold for those that `lift` \
+                 makes, write `trusted \"why\"` in it",
+            );
+            check.add(item.clone(), "lift", d);
+            return;
+        }
     }
 }

@@ -98,7 +98,8 @@ impl Conflicts<'_, '_> {
             let of = |n: &Name| instance.iter().find(|(iname, _)| iname == n).map(|(_, v)| v.clone());
             domain.push(c.substitute(&of)?);
         }
-        // A scalar of the declared kernel means the same here only if it is read from the same data.
+        // A scalar of the declared kernel means the same here only if it is read from the same
+        // data.
         let is_told = |n: &Name| lookup.array(n).is_none() || guarded.loads.iter().any(|l| l.name == *n);
         let is_told = domain.iter().all(|c| c.names().iter().all(is_told));
         let path = paths.get(&does).filter(|_| lookup.array(array).is_some());

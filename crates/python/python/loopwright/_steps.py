@@ -635,8 +635,8 @@ class Steps:
         It is an `index_set_split`, which keeps all instances and their order:
         `{ S[i] : lo <= i < lo + first }`, `{ S[i] : lo + first <= i <= hi - last }`, `{ S[i] : hi -
         last < i <= hi }`. The first (last) value of the iname has to be a single function of outer
-        loops and parameters. It is that of the loop itself: of `0 <= j < n`, the first is 0, also if
-        a loop over `k < j` inside has no iteration then.
+        loops and parameters. It is that of the loop itself: of `0 <= j < n`, the first is 0, also
+        if a loop over `k < j` inside has no iteration then.
 
         In text: `peel(i, first=1)`, `peel(i, last=2)`, or both.
         """

@@ -46,8 +46,8 @@ struct Generator {
     /// Whether subscripts have operations of every kind, of data and of scalars too. Their numbers
     /// are large, so that few programs of such a kernel have 32-bit indices.
     computes_subscripts: bool,
-    /// Whether elements of arrays and scalars that are no sizes bound reductions. A replay for unknown
-    /// values of these does not know what runs, so that only some kernels have them.
+    /// Whether elements of arrays and scalars that are no sizes bound reductions. A replay for
+    /// unknown values of these does not know what runs, so that only some kernels have them.
     bounds_by_data: bool,
 }
 
