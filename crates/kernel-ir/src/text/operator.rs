@@ -120,7 +120,20 @@ impl Parser {
             };
         }
         let span = self.span();
-        match self.dtype()? {
+        let dtype = self.dtype()?;
+        if let Type::Open(name) = &dtype
+            && let Some(of) = self.structs.iter().find(|s| s.name == *name)
+        {
+            let message = format!("a value of the state is a scalar, and `{name}` is a struct");
+            let values: Vec<String> =
+                of.fields.iter().map(|f| format!("{}: {} = 0", f.name, f.dtype)).collect();
+            let help = format!(
+                "give each field as a value, with its neutral element, as `state {}`, and as an input",
+                values.join(", ")
+            );
+            return Err(self.diagnostic(span, "unknown-type", message).help(help).into());
+        }
+        match dtype {
             Type::Known(dtype) => Ok(StateType::Fixed(dtype)),
             t if part_type(&t).is_some() => {
                 let message = format!("a value of the state is real, and `{t}` is not");
