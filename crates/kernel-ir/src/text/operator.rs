@@ -120,11 +120,8 @@ impl Parser {
             };
         }
         let span = self.span();
-        let dtype = self.dtype()?;
-        if let Type::Open(name) = &dtype
-            && let Some(of) = self.structs.iter().find(|s| s.name == *name)
-        {
-            let message = format!("a value of the state is a scalar, and `{name}` is a struct");
+        if let Some(of) = self.word(0).and_then(|word| self.structs.iter().find(|s| *s.name == *word)) {
+            let message = format!("a value of the state is a scalar, and `{}` is a struct", of.name);
             let values: Vec<String> =
                 of.fields.iter().map(|f| format!("{}: {} = 0", f.name, f.dtype)).collect();
             let help = format!(
@@ -133,7 +130,7 @@ impl Parser {
             );
             return Err(self.diagnostic(span, "unknown-type", message).help(help).into());
         }
-        match dtype {
+        match self.dtype()? {
             Type::Known(dtype) => Ok(StateType::Fixed(dtype)),
             t if part_type(&t).is_some() => {
                 let message = format!("a value of the state is real, and `{t}` is not");
