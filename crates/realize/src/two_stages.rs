@@ -361,8 +361,8 @@ fn room(model: &Model<'_>, ends: &[Aff]) -> Result<Option<Aff>, Diagnostic> {
 }
 
 /// The inames of results whose two parts both count blocks, as those of a grid that continues on
-/// another axis do. One axis of their length indexes partial results: the inner part's own length is
-/// that of a full axis of the grid, whatever the number of results.
+/// another axis do. One axis of their length indexes partial results: the inner part's own length
+/// is that of a full axis of the grid, whatever the number of results.
 fn split_over_blocks<'k>(
     kernel: &'k LoopKernel,
     within: &[Name],
