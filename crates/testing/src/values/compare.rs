@@ -389,8 +389,11 @@ pub fn forms(
                 Ok(None)
             }
             // Warps of another width, operators that do not commute in lanes, lanes of as many
-            // points as data say.
-            Err(d) if form == 3 && (LATE.contains(&d.code) || d.code == "does-not-commute") => {
+            // points as data say, and ends of lanes that take too many operations to prove.
+            Err(d)
+                if form == 3
+                    && (LATE.contains(&d.code) || ["does-not-commute", "budget"].contains(&d.code)) =>
+            {
                 formed.refused.push(d.code);
                 Ok(None)
             }
