@@ -185,11 +185,11 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
     // counted by leaves out what only data say.
     let results = declared(&model, &instruction.within)?;
     let stored = System::new(&[model.context.as_slice(), &results, &least, &blocks].concat())?;
-    let whole = split_over_blocks(kernel, within, &stored)?;
+    let whole = split_over_blocks(&model, kernel, within);
     let ordered = |blocks: &[Name]| whole_for_parts(&whole, ordered(blocks));
     let sums = whole.iter().map(|w| Constraint::equal(&Aff::var(&w.iname), &w.value));
     let sums = sums.collect::<Result<Vec<_>, _>>()?;
-    let stored = System::new(&[stored.constraints(), &sums].concat())?;
+    let stored = stored.with(&sums)?;
     let mut axes = Vec::new();
     for iname in &ordered(&on_grid) {
         let bounds = stored.bounds(iname, &parameter)?;
@@ -363,28 +363,16 @@ fn room(model: &Model<'_>, ends: &[Aff]) -> Result<Option<Aff>, Diagnostic> {
 /// The inames of results whose two parts both count blocks, as those of a grid that continues on
 /// another axis do. One axis of their length indexes partial results: the inner part's own length
 /// is that of a full axis of the grid, whatever the number of results.
-fn split_over_blocks<'k>(
-    kernel: &'k LoopKernel,
-    within: &[Name],
-    stored: &System,
-) -> Result<Vec<&'k Definition>, Diagnostic> {
+fn split_over_blocks<'k>(model: &Model<'_>, kernel: &'k LoopKernel, within: &[Name]) -> Vec<&'k Definition> {
     let is_part = |n: &Name| within.contains(n) && kernel.tag(n).is_over_blocks();
-    let mut whole = Vec::new();
-    for d in &kernel.definitions {
+    let is_split = |d: &&Definition| {
         let names = d.value.names();
-        let [a, b] = names.iter().collect::<Vec<_>>()[..] else { continue };
-        if !(is_part(a) && is_part(b)) || d.value.constant_term() != 0 {
-            continue;
-        }
-        let inner = if d.value.coefficient(a) == 1 { a } else { b };
-        let outer = if inner == a { b } else { a };
-        if let (Some(0..), Some(most)) = stored.constant_range(&Aff::var(inner))?
-            && most < d.value.coefficient(outer)
-        {
-            whole.push(d);
-        }
-    }
-    Ok(whole)
+        names.len() == 2
+            && d.value.constant_term() == 0
+            && names.iter().all(|n| is_part(n) && d.value.coefficient(n) > 0)
+            && model.is_radix(&d.value)
+    };
+    kernel.definitions.iter().filter(is_split).collect()
 }
 
 /// The inames, with an iname in place of its outer and inner part where they follow each other.

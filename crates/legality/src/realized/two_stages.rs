@@ -21,8 +21,8 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Constraint, Expr, Instruction, Name, Part, PartRef, ReductionOp, Role, Share,
-    StateType, Tree,
+    Access, AddressSpace, Aff, Expr, Instruction, Name, Part, PartRef, ReductionOp, Role, Share, StateType,
+    Tree,
 };
 
 use super::{
@@ -177,10 +177,11 @@ fn cells(pair: &Pair<'_>, queries: &mut usize) -> Checked<()> {
                 subscripts += 1;
                 continue;
             }
+            // Names that are digits: each number is that of one choice of them only.
             let names = subscript.names();
             if value != subscript
-                || !names.iter().all(|n| was.within.contains(n))
-                || !are_digits(pair, subscript, &stored.constraints, queries)?
+                || !names.iter().all(|n| was.within.contains(n) && subscript.coefficient(n) > 0)
+                || !new.is_radix(subscript)
             {
                 return why(format!("a subscript of `{}` is no number of a result", write.array));
             }
@@ -195,28 +196,6 @@ fn cells(pair: &Pair<'_>, queries: &mut usize) -> Checked<()> {
         }
     }
     Ok(())
-}
-
-/// Whether each value of a sum is that of one choice of its names only, as digits are: those with
-/// smaller factors come to less than the next factor, together.
-fn are_digits(pair: &Pair<'_>, sum: &Aff, under: &[Constraint], queries: &mut usize) -> Checked<bool> {
-    let mut digits: Vec<(i64, Name)> = sum.names().into_iter().map(|n| (sum.coefficient(&n), n)).collect();
-    digits.sort();
-    let mut smaller = Aff::constant(0);
-    for (factor, name) in digits {
-        if factor < 1 {
-            return Ok(false);
-        }
-        let [least, most] = [
-            Constraint::le(&Aff::constant(0), &smaller)?,
-            Constraint::le(&smaller, &Aff::constant(factor - 1))?,
-        ];
-        if !pair.implies(under, &[least, most], queries)? {
-            return Ok(false);
-        }
-        smaller = smaller.add(&Aff::var(name).scale(factor)?)?;
-    }
-    Ok(smaller.add_constant(sum.constant_term())? == *sum)
 }
 
 /// The tree with the leaves of `I` where those of `P` and `J` are.
