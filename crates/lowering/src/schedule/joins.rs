@@ -36,8 +36,7 @@ impl Planner<'_, '_> {
             let of = (join.instruction, join.reduction);
             look_back::fits(self.analysis, of, (threads, units.groups, self.target.warp_size))?;
         }
-        let lanes = self.analysis.accumulator_lanes(join.instruction, join.reduction);
-        let has_lanes_around = lanes.iter().any(|lane| !join.lanes.contains(lane));
+        let has_lanes_around = !self.analysis.lanes_around(join).is_empty();
         let barriers = JoinBarriers::of(join, plan, &instruction.id, has_lanes_around);
         Ok(vec![Node::Join { join: join.clone(), plan, barriers }])
     }

@@ -11,6 +11,7 @@ use loopwright_kernel_ir::{AddressSpace, Array, Diagnostic, Name, Part, PartRef,
 use loopwright_layout::{ComposedLayout, Layout};
 use loopwright_legality::owning_lanes;
 
+use super::items::Join;
 use crate::analyse::{
     analysis::{Analysis, PartInfo},
     arrays::{constant_dims, set_layout},
@@ -101,6 +102,12 @@ impl Analysis<'_> {
             }
         }
         lanes
+    }
+
+    /// The lanes of the accumulators of a join that it does not join.
+    pub fn lanes_around(&self, join: &Join) -> Vec<Name> {
+        let lanes = self.accumulator_lanes(join.instruction, join.reduction);
+        lanes.into_iter().filter(|l| !join.lanes.contains(l)).collect()
     }
 
     /// The lanes for which a scan in rounds carries a total: those of its accumulator that it does

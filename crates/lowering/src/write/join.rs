@@ -41,12 +41,7 @@ impl Emitter<'_, '_> {
         let instruction = &self.analysis.kernel.instructions[join.instruction];
         let Some(reduce) = reduction(instruction, join.reduction) else { return Ok(Vec::new()) };
         let operator = self.analysis.operator(&reduce.op)?;
-        let around: Vec<Name> = self
-            .analysis
-            .accumulator_lanes(join.instruction, join.reduction)
-            .into_iter()
-            .filter(|l| !join.lanes.contains(l))
-            .collect();
+        let around = self.analysis.lanes_around(join);
         let join = join.clone();
         self.lane_loops(&around, env, &mut |this, env| {
             let mut stmts = Vec::new();

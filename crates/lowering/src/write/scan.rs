@@ -72,8 +72,7 @@ impl Emitter<'_, '_> {
         env: &Env,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let Some(operator) = self.operator_of(join)? else { return Ok(Vec::new()) };
-        let lanes = self.analysis.accumulator_lanes(join.instruction, join.reduction);
-        let around: Vec<Name> = lanes.into_iter().filter(|l| !join.lanes.contains(l)).collect();
+        let around = self.analysis.lanes_around(join);
         self.lane_loops(&around, env, &mut |this, env| {
             let mut stmts = vec![this.scan_round(join, plan, barriers, &operator, env)?];
             stmts.extend(barrier(barriers.again.as_ref()));
