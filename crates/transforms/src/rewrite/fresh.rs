@@ -1,6 +1,6 @@
 //! Names of items that steps create.
 
-use loopwright_kernel_ir::{Diagnostic, KernelData, Name, check_name};
+use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, check_name};
 
 /// Refuses names that are invalid in a kernel's text or that the kernel already uses.
 pub(crate) fn require_fresh(data: &KernelData, name: &Name, option: &str) -> Result<(), Diagnostic> {
@@ -40,6 +40,19 @@ pub(crate) fn fresh_beside(data: &KernelData, name: &str, others: &[Name]) -> Na
         candidate = Name::new(format!("{stem}_{k}"));
     }
     candidate
+}
+
+/// As [`fresh_beside`], for a name that the declared kernel does not have either.
+pub(crate) fn fresh_in_both(kernel: &LoopKernel, name: &str, others: &[Name]) -> Name {
+    let declared = kernel.declared();
+    let mut taken = others.to_vec();
+    loop {
+        let new = fresh_beside(kernel, name, &taken);
+        if !declared.is_declared(&new) && declared.instruction(&new).is_none() {
+            return new;
+        }
+        taken.push(new);
+    }
 }
 
 /// The names of the two loops that replace one: those given, or the iname with the suffixes

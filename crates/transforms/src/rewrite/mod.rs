@@ -32,7 +32,7 @@ pub(crate) use expressions::{
     element, map_accesses, map_expressions, map_reductions, move_accesses, replace_accesses, touches,
 };
 pub(crate) use extent::{LoopBound, loop_bounds, loop_bounds_over};
-pub(crate) use fresh::{fresh, fresh_beside, require_fresh, split_names};
+pub(crate) use fresh::{fresh, fresh_beside, fresh_in_both, require_fresh, split_names};
 pub(crate) use inames::{is_declared, parts_with_inames, replace_in_lists};
 pub(crate) use own_inames::give_own_inames;
 pub(crate) use require::{

@@ -10,7 +10,7 @@ use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Part, PartR
 use loopwright_legality::judge;
 
 use crate::rewrite::{
-    body_of, fresh_beside, give_own_inames,
+    body_of, fresh_in_both, give_own_inames,
     rules::{does_what_is_declared, first_of},
     tree,
 };
@@ -132,16 +132,9 @@ pub(crate) fn with_own_loop(
         return unchanged();
     }
     let is_taken = |n: &Name| declared.is_declared(n) || declared.instruction(n).is_some();
-    let mut taken = Vec::new();
-    let new = loop {
-        if of != *iname && is_alone_here && !is_taken(iname) {
-            break iname.clone();
-        }
-        let new = fresh_beside(kernel, &of, &taken);
-        if !is_taken(&new) {
-            break new;
-        }
-        taken.push(new);
+    let new = match of != *iname && is_alone_here && !is_taken(iname) {
+        true => iname.clone(),
+        false => fresh_in_both(kernel, &of, &[]),
     };
     let (apart, is_behind) = cut(declared, id, [&of, &new], true)?;
     let body = body_of(&declared.tree, &of).unwrap_or_default();

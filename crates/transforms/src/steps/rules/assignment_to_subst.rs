@@ -11,7 +11,7 @@ use loopwright_legality::{Judgement, judge, operands_stay, sees_only};
 use crate::{
     Transform,
     rewrite::{
-        fresh_beside, map_expressions,
+        fresh_in_both, map_expressions,
         read_values::{Value, count_reads, replace_reads},
         require_temporary,
         rule_uses::{bounds, inside, reduced},
@@ -252,13 +252,7 @@ fn inames_of_reads(
             for n in &over {
                 let new = match !taken.contains(n) && is_free(n) {
                     true => n.clone(),
-                    false => loop {
-                        let new = fresh_beside(kernel, n, &taken);
-                        if !declared.is_declared(&new) {
-                            break new;
-                        }
-                        taken.push(new);
-                    },
+                    false => fresh_in_both(kernel, n, &taken),
                 };
                 taken.push(new.clone());
                 names.insert(n.clone(), new);
