@@ -164,12 +164,13 @@ fn verdicts_agree_with_brute_force() {
         // Some steps, such as those that declare reductions, are refused rather than illegal.
         assert!(count.illegal * 4 >= count.asked, "a fourth of all steps is illegal");
     }
-    // The rarest kinds are reached some 200 times in 10,000 cases, give or take 15.
+    // At least 200 times, less three standard deviations of such a count.
     if cases >= 10_000 {
+        let least = 200.0 - 3.0 * 200f64.sqrt();
         let tried = moves::KINDS.iter().map(|(kind, _)| *kind);
         for kind in Step::NAMES.iter().copied().chain(tried) {
             let reached = count.kinds.get(kind).map_or(0, |t| t.reached);
-            assert!(reached >= 150, "`{kind}` is reached {reached} times");
+            assert!(reached as f64 >= least, "`{kind}` is reached {reached} times");
         }
     }
 }
