@@ -31,7 +31,9 @@ tf32 $here/ring_tf32.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
 tf32 $here/ring_across_tf32.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
 tf32 $here/ring_across_tf32.pipe bm=256 bn=128 wm=64 wn=64 bk=32 stages=3 group=4
 tf32_rounded_first $here/ring_rounded_first.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
+tf32_rounded_first $here/ring_rounded_first.pipe bm=256 bn=128 wm=64 wn=64 bk=32 stages=4 group=4
 tf32_truncated $here/ring_across_tf32_truncated.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
+tf32_truncated $here/ring_across_tf32_truncated.pipe bm=256 bn=128 wm=64 wn=64 bk=32 stages=4 group=4
 s8 $here/ring_s8.pipe bm=128 bn=128 wm=64 wn=64 bk=128 stages=3 group=8
 s8 $here/ring_across_s8.pipe bm=128 bn=128 wm=64 wn=64 bk=128 stages=3 group=8
 s8 $here/ring_across_s8.pipe bm=256 bn=128 wm=64 wn=64 bk=128 stages=3 group=4
