@@ -30,6 +30,7 @@ mod legality_filetests;
 mod polybench;
 mod products;
 mod property;
+mod rows;
 mod schedules;
 mod sectors;
 mod segmented_atomic;

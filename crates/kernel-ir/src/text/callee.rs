@@ -127,6 +127,7 @@ impl Parser {
         let (operators, functions, atoms) =
             (draft.data.reductions.len(), draft.data.functions.len(), draft.data.atoms.len());
         inside.data.reductions.clone_from(&draft.data.reductions);
+        inside.shaped.clone_from(&draft.shaped);
         inside.data.functions.clone_from(&draft.data.functions);
         inside.data.atoms.clone_from(&draft.data.atoms);
         self.expect("{")?;
@@ -137,6 +138,7 @@ impl Parser {
             draft.map.spans.extend(inside.map.spans.get(&Item::Reduction(k)).map(|s| (at, s.clone())));
             draft.data.reductions.push(op.clone());
         }
+        draft.shaped.clone_from(&inside.shaped);
         for (k, f) in inside.data.functions.iter().enumerate().skip(functions) {
             let at = Item::Function(draft.data.functions.len());
             draft.map.spans.extend(inside.map.spans.get(&Item::Function(k)).map(|s| (at, s.clone())));
@@ -425,7 +427,7 @@ impl Parser {
     }
 
     /// A subscript of a slice: `i`, `:`, `1:n`, `::2`.
-    fn sub(&mut self) -> Parse<Sub> {
+    pub(super) fn sub(&mut self) -> Parse<Sub> {
         let from = if self.at(":") { None } else { Some(self.expr()?) };
         if !self.eat(":") {
             return match from {

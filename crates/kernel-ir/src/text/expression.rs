@@ -8,10 +8,13 @@ use loopwright_target::Language;
 use crate::{
     Access, BinaryOp, DType, Expr, Float, Name, Precision, Reduce, ReductionOp, Type, UnaryOp,
     complex::TYPES,
+    inline::Sub,
     math_function,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
+        rows::{slice_here, slice_mark},
+        shape::field_mark,
     },
 };
 
@@ -260,7 +263,8 @@ impl Parser {
             self.close(")")?;
             return Ok(Expr::Cast(dtype, value.into()));
         }
-        if let Some(record) = self.word(0).and_then(|w| self.record_named(w)) {
+        let record = self.word(0).filter(|_| !self.in_operator).and_then(|w| self.record_named(w));
+        if let Some(record) = record {
             return self.field_of_element(record);
         }
         if self.peek_is(1, ".") && matches!(self.tok(2), Tok::Ident) {
@@ -281,10 +285,13 @@ impl Parser {
             self.advance();
             self.advance();
             self.advance();
-            return Ok(Expr::Name(name.into()));
+            return self.value_of_operator(name.into());
         }
         let start = self.span();
         let name = self.name("an expression")?;
+        if self.at("[") && self.in_operator {
+            return self.value_of_operator(name);
+        }
         if self.at("[") {
             let element = Expr::Subscript(Access { array: name, index: self.subscripts()? });
             return Ok(match self.complex_part() {
@@ -298,31 +305,41 @@ impl Parser {
         Ok(Expr::Name(name))
     }
 
-    /// The subscripts of an element, as `[i, j + 1]`; a slice is an error.
+    /// The rest of a value in an operator after its name: `a.o[d]`, `a.v.x`.
+    fn value_of_operator(&mut self, name: Name) -> Parse<Expr> {
+        if !self.in_operator {
+            return Ok(Expr::Name(name));
+        }
+        let mut value = match self.at("[") {
+            true => Expr::Subscript(Access { array: name, index: self.subscripts()? }),
+            false => Expr::Name(name),
+        };
+        if self.eat(".") {
+            let field = self.name("a field")?;
+            value = field_mark(&field, value);
+        }
+        Ok(value)
+    }
+
+    /// The subscripts of an element, as `[i, j + 1]`, or `[i, :]` where texts have slices.
     pub(crate) fn subscripts(&mut self) -> Parse<Vec<Expr>> {
         self.open("[")?;
         let mut index = Vec::new();
         while !self.at("]") {
-            if self.at(":") {
-                return Err(self.slice_here());
+            let from = self.span().start;
+            match self.sub()? {
+                Sub::At(e) => index.push(e),
+                range if self.slices && !self.in_operator => {
+                    index.push(slice_mark(range, from..self.last_end()));
+                }
+                Sub::Range { .. } => return Err(slice_here(self.place(from..self.last_end())).into()),
             }
-            index.push(self.expr()?);
             if !self.eat(",") {
                 break;
             }
         }
-        if self.at(":") {
-            return Err(self.slice_here());
-        }
         self.close("]")?;
         Ok(index)
-    }
-
-    /// The refusal of a slice outside of a call.
-    fn slice_here(&self) -> Box<crate::Diagnostic> {
-        let help = "a slice is an argument of a kernel that is declared above and called in a line of its \
-                    own: `y[i] = total(x[i, :])`";
-        self.error("syntax", "a slice is not a value").help(help).into()
     }
 
     fn call_arguments(&mut self) -> Parse<Vec<Expr>> {

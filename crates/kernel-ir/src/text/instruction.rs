@@ -60,13 +60,11 @@ impl Parser {
                 if let Some(record) = self.record_named(&array) {
                     match self.element_target(record, index)? {
                         Ok(field) => targets.push(field),
-                        Err(whole) if targets.is_empty() => return self.struct_copy(draft, start, whole),
-                        Err(_) => {
-                            let message = format!("`{array}[...]` is a whole element of structs");
-                            return Err(self
-                                .diagnostic(start..self.last_end(), "struct-value", message)
-                                .help("a copy of whole elements has one target")
-                                .into());
+                        Err(whole) if targets.is_empty() && !self.gives_results() => {
+                            return self.struct_copy(draft, start, whole);
+                        }
+                        Err(whole) => {
+                            targets.extend(self.element_targets(&whole, start..self.last_end()));
                         }
                     }
                     if !self.eat(",") {

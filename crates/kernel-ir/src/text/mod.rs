@@ -21,6 +21,8 @@ mod predicates;
 mod print;
 mod print_expr;
 mod read;
+mod rows;
+mod shape;
 pub(crate) mod source_map;
 mod statement;
 mod structs;

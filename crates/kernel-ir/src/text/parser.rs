@@ -46,6 +46,10 @@ pub struct Parser {
     pub(crate) structs: Vec<Struct>,
     /// Its arguments whose elements are structs.
     pub(crate) records: Vec<Record>,
+    /// Whether subscripts may be slices, which are resolved when a kernel has been read.
+    pub(crate) slices: bool,
+    /// Inside an operator, whose values may be arrays and structs.
+    pub(crate) in_operator: bool,
     /// Inside `floor(..)`, where `/` is allowed.
     pub(crate) in_floor: bool,
     /// Whether two words joined by a dot are one name in affine text; then the language in whose
@@ -68,6 +72,8 @@ impl Parser {
             complex: false,
             structs: Vec::new(),
             records: Vec::new(),
+            slices: false,
+            in_operator: false,
             in_floor: false,
             dotted: None,
         }

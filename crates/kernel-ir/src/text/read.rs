@@ -16,6 +16,7 @@ use crate::{
         fragment::parse_part,
         parser::Parser,
         predicates::assign_conditions,
+        rows,
         source_map::{Item, SourceMap},
         statement::Draft,
     },
@@ -199,6 +200,7 @@ fn prepare(draft: &mut Draft) -> Result<(), Diagnostics> {
     if !wrong.is_empty() {
         return Err(Diagnostics(wrong));
     }
+    rows::resolve(&mut draft.data, &draft.map, &draft.shaped)?;
     let complex = complex::is_in(draft);
     let aliases = complex::aliases(draft);
     let Draft { data, map, blocks, has_tree, callees, .. } = draft;

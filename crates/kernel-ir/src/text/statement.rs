@@ -9,6 +9,7 @@ use crate::{
         block::Blocks,
         callee::{CallSite, Callee, Kind, NOT_CALLED},
         lexer::Tok,
+        operator::Shaped,
         parser::{Parse, Parser},
         source_map::{Item, SourceMap},
     },
@@ -30,6 +31,8 @@ pub(crate) struct Draft {
     /// How many of them are those of the kernel around it.
     pub inherited: usize,
     pub calls: Vec<CallSite>,
+    /// Its operators that do not have numbers only, with those of the kernel around it.
+    pub(super) shaped: Vec<Shaped>,
     /// It is a kernel that others call.
     pub called: bool,
     /// How many temporaries, the first ones, are results of a kernel that others call.
@@ -71,6 +74,7 @@ impl Draft {
             callees: Vec::new(),
             inherited: 0,
             calls: Vec::new(),
+            shaped: Vec::new(),
             called: false,
             results: 0,
         }
@@ -102,6 +106,7 @@ impl Parser {
     /// A whole text: one kernel.
     pub(crate) fn whole(&mut self) -> Parse<Draft> {
         self.complex = true;
+        self.slices = true;
         self.begin_statement();
         let draft = self.kernel(true)?;
         if !self.at_text_end() {
@@ -307,7 +312,8 @@ impl Parser {
                 None => return Err(self.unexpected("an option")),
             },
             "reduction" => {
-                let reduction = self.reduction_operator()?;
+                let (reduction, shaped) = self.reduction_operator()?;
+                draft.shaped.extend(shaped);
                 draft.map.spans.insert(Item::Reduction(data.reductions.len()), start..self.last_end());
                 data.reductions.push(reduction);
             }

@@ -8,10 +8,12 @@
 use std::ops::Range;
 
 use crate::{
-    Access, AddressSpace, Arg, Array, Diagnostic, Expr, Instruction, Name, Struct, Type,
+    Access, AddressSpace, Arg, Array, Expr, Instruction, Name, Struct, Type,
     record::{Field, Record},
     text::{
+        lexer::Tok,
         parser::{Parse, Parser},
+        rows::{element_mark, target_mark},
         source_map::Item,
         statement::Draft,
     },
@@ -143,21 +145,35 @@ impl Parser {
         let index = if self.at("[") { self.subscripts()? } else { Vec::new() };
         match self.field_here(record)? {
             Some(array) => Ok(Expr::Subscript(Access { array, index })),
-            None => Err(self.whole_element(&name, record, from..self.last_end())),
+            None => {
+                let fields = self.fields_of(record, &index);
+                Ok(element_mark(&name, self.records[record].of(), fields, from..self.last_end()))
+            }
         }
     }
 
-    /// The refusal of an element without a field where a number is needed.
-    fn whole_element(&self, name: &Name, record: usize, span: Range<usize>) -> Box<Diagnostic> {
-        let of = self.records[record].of().clone();
-        let field = self.structs.iter().find(|s| s.name == of).and_then(|s| s.fields.first());
-        let field = field.map_or("x", |f| f.name.as_str());
-        self.diagnostic(span, "struct-value", format!("an element of `{name}` is a `{of}`, and no number"))
-            .help(format!(
-                "write the field that is meant, as in `{name}[i].{field}`; whole elements are copied by \
-                 `q[i] = {name}[i]`"
-            ))
-            .into()
+    /// An element of a record, field by field.
+    fn fields_of(&self, record: usize, index: &[Expr]) -> Vec<Access> {
+        let record = &self.records[record];
+        let of = self.structs.iter().find(|s| s.name == *record.of());
+        of.iter()
+            .flat_map(|of| &of.fields)
+            .map(|f| Access { array: record.field_name(&f.name), index: index.to_vec() })
+            .collect()
+    }
+
+    /// The fields of a whole element that takes a result of an operator, as targets.
+    pub(super) fn element_targets(&self, element: &Element, span: Range<usize>) -> Vec<Access> {
+        let record = &self.records[element.record];
+        let mut fields = self.fields_of(element.record, &element.index);
+        let mark = target_mark(&record.array.name, record.of(), fields.len(), span);
+        fields.iter_mut().for_each(|f| f.index.push(mark.clone()));
+        fields
+    }
+
+    /// Whether the value behind the targets is written like that of an operator: `= best(i, ...)`.
+    pub(super) fn gives_results(&self) -> bool {
+        self.at(",") || (self.at("=") && matches!(self.tok(1), Tok::Ident) && self.peek_is(2, "("))
     }
 
     /// A target that is a whole element, if no field follows its subscripts.
