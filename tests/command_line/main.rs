@@ -6,6 +6,7 @@ mod count;
 mod export;
 mod files;
 mod layout;
+mod library;
 mod make;
 mod messages;
 mod output;

@@ -107,7 +107,7 @@ pub use remainder::{Remainder, remainders};
 pub use rule::Rule;
 pub use suggest::{did_you_mean, nearest};
 pub use tag::Tag;
-pub use text::{parse_constraints, parse_domain, parse_expression, syntax};
+pub use text::{Library, parse_constraints, parse_domain, parse_expression, syntax};
 pub use tree::Tree;
 pub use type_table::TypeTable;
 pub use typed::{ReductionTypes, Typed, TypedKind, end_of_range};

@@ -7,7 +7,7 @@
 //! which name instructions only.
 
 use crate::{
-    Arg, Diagnostic, KernelData, LoopKernel, Place,
+    Arg, Diagnostic, KernelData, Library, LoopKernel, Place,
     text::{
         map_of_print, map_of_text,
         source_map::{Item, SourceMap},
@@ -27,11 +27,22 @@ impl LoopKernel {
 
     /// As [`LoopKernel::locate`], in the text that this kernel was read from, called `origin`. A
     /// place found here replaces one in the kernel's printed form.
-    pub fn locate_in(&self, origin: &str, text: &str, mut diagnostic: Diagnostic) -> Diagnostic {
+    pub fn locate_in(&self, origin: &str, text: &str, diagnostic: Diagnostic) -> Diagnostic {
+        self.locate_in_with(origin, text, &Library::new(), diagnostic)
+    }
+
+    /// As [`LoopKernel::locate_in`], for a text that was read with a library.
+    pub fn locate_in_with(
+        &self,
+        origin: &str,
+        text: &str,
+        library: &Library,
+        mut diagnostic: Diagnostic,
+    ) -> Diagnostic {
         if diagnostic.place.as_ref().is_some_and(|p| &*p.origin != PRINTED) {
             return diagnostic;
         }
-        if let Some(place) = find(self, &diagnostic, &|| map_of_text(origin, text)) {
+        if let Some(place) = find(self, &diagnostic, &|| map_of_text(origin, text, library)) {
             diagnostic.place = Some(place);
         }
         diagnostic
@@ -42,7 +53,18 @@ impl LoopKernel {
     /// A note on an instruction with its place in the text that this kernel was read from, called
     /// `origin`, instead of the one in the printed form: the same words, or the whole instruction
     /// where the text spells them otherwise.
-    pub fn note_in(&self, origin: &str, text: &str, mut note: Diagnostic) -> Diagnostic {
+    pub fn note_in(&self, origin: &str, text: &str, note: Diagnostic) -> Diagnostic {
+        self.note_in_with(origin, text, &Library::new(), note)
+    }
+
+    /// As [`LoopKernel::note_in`], for a text that was read with a library.
+    pub fn note_in_with(
+        &self,
+        origin: &str,
+        text: &str,
+        library: &Library,
+        mut note: Diagnostic,
+    ) -> Diagnostic {
         let Some(place) = note.place.as_ref().filter(|place| &*place.origin == PRINTED) else { return note };
         let words = place.text.get(place.span.clone()).unwrap_or_default();
         let holds = |whole: &Place| whole.span.start <= place.span.start && place.span.end <= whole.span.end;
@@ -51,7 +73,7 @@ impl LoopKernel {
             let own =
                 |k: &usize| printed.locate(&Item::Instruction(*k), "").is_some_and(|whole| holds(&whole));
             let k = (0..self.instructions.len()).find(own)?;
-            map_of_text(origin, text)?.locate(&Item::Instruction(k), words)
+            map_of_text(origin, text, library)?.locate(&Item::Instruction(k), words)
         };
         if let Some(found) = in_text() {
             note.place = Some(found);

@@ -11,6 +11,7 @@ mod grammar;
 mod irregular_subscripts;
 mod last_value;
 mod laws;
+mod library;
 mod loaded;
 mod outside_by_numbers;
 mod projected;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use loopwright::host_code::heading;
+use loopwright::ir::Library;
 use loopwright::prelude::{
     Args, Compiled, DType, Device, Diagnostic, LoopKernel, Name, Pipeline, Report, Space, Step, cuda_source,
 };
@@ -56,14 +57,38 @@ impl Kernel {
 
 #[pymethods]
 impl Kernel {
-    /// A kernel from its text. `origin` names the text in errors.
+    /// A kernel from its text. `origin` names the text in errors; `library` has the names and texts
+    /// of kernels that it may call.
     #[new]
-    #[pyo3(signature = (text, origin = "<kernel>"))]
-    fn parse(py: Python<'_>, text: &str, origin: &str) -> PyResult<Kernel> {
+    #[pyo3(signature = (text, origin = "<kernel>", library = Vec::new()))]
+    fn parse(py: Python<'_>, text: &str, origin: &str, library: Vec<(String, String)>) -> PyResult<Kernel> {
         let parse = || -> Result<LoopKernel, Failure> {
-            Ok(held_to_declared(LoopKernel::parse_bytes(origin, text.as_bytes())?)?)
+            let library = library
+                .iter()
+                .try_fold(Library::new(), |all, (origin, text)| all.with_bytes(origin, text.as_bytes()))?;
+            Ok(held_to_declared(LoopKernel::parse_bytes_with(origin, text.as_bytes(), &library)?)?)
         };
         Ok(Kernel::declared_as(py.detach(parse)?))
+    }
+
+    /// One kernel of this one and of another, which runs after it.
+    fn fuse(&self, other: &Kernel, name: &str) -> PyResult<Kernel> {
+        Ok(Kernel::declared_as(self.kernel.fuse(&other.kernel, name).map_err(Failure::from)?))
+    }
+
+    /// The kernel for many problems, which differ in some arguments.
+    fn batched(&self, of: Vec<String>, iname: &str, count: &str) -> PyResult<Kernel> {
+        Ok(Kernel::declared_as(self.kernel.batched(iname, count, of).map_err(Failure::from)?))
+    }
+
+    /// The kernel with an argument for each value on an axis of an array.
+    fn separated(&self, array: &str, axis: usize, names: Vec<String>) -> PyResult<Kernel> {
+        Ok(Kernel::declared_as(self.kernel.separated(array, axis, names).map_err(Failure::from)?))
+    }
+
+    /// The kernel with one argument for several arrays, one behind the other.
+    fn concatenated(&self, arrays: Vec<String>, axis: usize, name: &str) -> PyResult<Kernel> {
+        Ok(Kernel::declared_as(self.kernel.concatenated(arrays, axis, name).map_err(Failure::from)?))
     }
 
     /// The kernel after these steps, with values for open parameters.

@@ -324,6 +324,80 @@ class Refusals(unittest.TestCase):
         self.assertIn("help: give it a value: `kernel.apply(pipeline, threads=128)`", str(error))
 
 
+class Combined(unittest.TestCase):
+    TOTAL = """
+        kernel total(row: f32[k], out result: f32, k: i32) {
+            domain { [j] : 0 <= j < k }
+            result = sum(j, row[j])
+        }
+    """
+    ROWS = """
+        kernel rows(x: f32[m, n], y: f32[m], m: i32, n: i32)
+        domain { [i] : 0 <= i < m }
+        y[i] = total(x[i, :])
+    """
+
+    def test_kernels_of_a_library_are_called(self):
+        x = np.arange(12, dtype=np.float32).reshape(3, 4)
+        for library in (self.TOTAL, [self.TOTAL], {"sums.lw": self.TOTAL}):
+            k = loopwright.Kernel(self.ROWS, library=library).on("emulator")
+            np.testing.assert_array_equal(k.check(x=x)["y"], x.sum(axis=1))
+
+        @loopwright.kernel(library=self.TOTAL)
+        def rows(x: "f32[m, n]", y: "f32[m]", m: "i32", n: "i32"):
+            """
+            domain { [i] : 0 <= i < m }
+            y[i] = total(x[i, :])
+            """
+
+        np.testing.assert_array_equal(rows.on("emulator")(x=x)["y"], x.sum(axis=1))
+
+    def test_refusals_of_a_library_name_its_text(self):
+        with self.assertRaises(loopwright.Error) as caught:
+            loopwright.Kernel(self.ROWS, library={"sums.lw": self.TOTAL, "more.lw": self.TOTAL})
+        self.assertEqual(caught.exception.code, "duplicate-name")
+        self.assertEqual(caught.exception.place[:2], ("more.lw", 1))
+        with self.assertRaises(TypeError):
+            loopwright.Kernel(self.ROWS, library=[3])
+
+    def test_two_kernels_are_one(self):
+        thrice = loopwright.Kernel(TWICE.replace("twice(x", "thrice(out").replace("out: f32[n], n", "y: f32[n], n")
+                                   .replace("out[i] = 2.0*x[i]", "y[i] = 3.0*out[i]"))
+        both = loopwright.Kernel(TWICE).on("emulator").fuse(thrice)
+        self.assertEqual(both.name, "twice_thrice")
+        x = np.arange(5, dtype=np.float32)
+        np.testing.assert_array_equal(both.check(x=x)["y"], 6 * x)
+        self.assertEqual(loopwright.Kernel(TWICE).fuse(thrice, "six").name, "six")
+        with self.assertRaises(loopwright.Error) as caught:
+            loopwright.Kernel(TWICE).apply(BLOCKS, threads=32).fuse(thrice)
+        self.assertEqual(caught.exception.code, "transformed")
+
+    def test_many_problems(self):
+        many = loopwright.Kernel(TWICE).batched("x, out", iname="b", count="problems")
+        x = np.arange(12, dtype=np.float32).reshape(3, 4)
+        np.testing.assert_array_equal(many.on("emulator").check(x=x)["out"], 2 * x)
+        self.assertIn("problems: i32", str(many.declared))
+
+    def test_arrays_of_the_caller(self):
+        pairs = loopwright.Kernel("""
+            kernel norm(x: f32[n, 2], y: f32[n], n: i32)
+            domain { [i] : 0 <= i < n }
+            y[i] = x[i, 0]*x[i, 0] + x[i, 1]*x[i, 1]
+        """).on("emulator")
+        x = np.arange(8, dtype=np.float32).reshape(4, 2)
+        apart = pairs.separated("x", ["re", "im"], axis=1)
+        squares = (x * x).sum(axis=1)
+        y = apart.check(re=x[:, 0].copy(), im=x[:, 1].copy())["y"]
+        np.testing.assert_array_equal(y, squares)
+        halves = loopwright.Kernel("""
+            kernel add(a: f32[n], b: f32[n], y: f32[n], n: i32)
+            assume 0 <= n
+            domain { [i] : 0 <= i < n }
+            y[i] = a[i] + b[i]
+        """).on("emulator").concatenated(["a", "b"], "both")
+        np.testing.assert_array_equal(halves.check(both=x.reshape(8))["y"], x.reshape(2, 4).sum(axis=0))
+
+
 class Copies(unittest.TestCase):
     def test_pickled_and_copied(self):
         k = emulated(TWICE).apply(BLOCKS, threads=32)

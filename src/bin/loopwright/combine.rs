@@ -23,6 +23,8 @@ pub enum Combine {
         /// The name of the kernel; by default both names.
         #[arg(long)]
         name: Option<String>,
+        #[command(flatten)]
+        called: input::Called,
     },
     /// The kernel for many problems at once, which differ in some arguments.
     #[command(after_help = "Example: loopwright combine batch solve.lw --of a,x --count systems")]
@@ -38,6 +40,8 @@ pub enum Combine {
         /// The argument that is their number.
         #[arg(long, default_value = "count")]
         count: String,
+        #[command(flatten)]
+        called: input::Called,
     },
     /// The kernel with an argument for each value on an axis of an array.
     #[command(after_help = "Example: loopwright combine separate k.lw x --axis 1 --names re,im")]
@@ -52,6 +56,8 @@ pub enum Combine {
         /// The names of the new arguments, in the order of the values.
         #[arg(long, value_name = "NAME,...", value_delimiter = ',', required = true)]
         names: Vec<String>,
+        #[command(flatten)]
+        called: input::Called,
     },
     /// The kernel with one argument for several arrays, one behind the other.
     #[command(after_help = "Example: loopwright combine concatenate k.lw a b --name both")]
@@ -67,6 +73,8 @@ pub enum Combine {
         /// The name of the argument.
         #[arg(long)]
         name: String,
+        #[command(flatten)]
+        called: input::Called,
     },
 }
 
@@ -78,23 +86,23 @@ impl Combine {
 
     fn kernel(&self) -> Result<LoopKernel, Failure> {
         Ok(match self {
-            Combine::Fuse { first, second, name } => {
+            Combine::Fuse { first, second, name, called } => {
                 standard_input_once([first.as_str(), second.as_str()])?;
-                let (first, second) = (input::kernel(first)?, input::kernel(second)?);
+                let (first, second) = (input::kernel(first, called)?, input::kernel(second, called)?);
                 let both = || format!("{}_{}", first.name, second.name);
                 first.fuse(&second, name.clone().unwrap_or_else(both))?
             }
-            Combine::Batch { kernel, of, iname, count } => {
+            Combine::Batch { kernel, of, iname, count, called } => {
                 let of = of.iter().map(|name| name.trim());
-                input::kernel(kernel)?.batched(iname.as_str(), count.as_str(), of)?
+                input::kernel(kernel, called)?.batched(iname.as_str(), count.as_str(), of)?
             }
-            Combine::Separate { kernel, array, axis, names } => {
+            Combine::Separate { kernel, array, axis, names, called } => {
                 let names = names.iter().map(|name| name.trim());
-                input::kernel(kernel)?.separated(array, *axis, names)?
+                input::kernel(kernel, called)?.separated(array, *axis, names)?
             }
-            Combine::Concatenate { kernel, arrays, axis, name } => {
+            Combine::Concatenate { kernel, arrays, axis, name, called } => {
                 let arrays = arrays.iter().map(String::as_str);
-                input::kernel(kernel)?.concatenated(arrays, *axis, name.as_str())?
+                input::kernel(kernel, called)?.concatenated(arrays, *axis, name.as_str())?
             }
         })
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args as ClapArgs;
 use loopwright::auto::{Found, Launch, Sizes, auto_for};
 use loopwright::automatic::launch_on;
-use loopwright::ir::{Arg, Constraint};
+use loopwright::ir::{Arg, Constraint, Library};
 use loopwright::prelude::*;
 use loopwright::transforms::{OlderName, Step, held_to_declared, older_names_in};
 use loopwright::tuner::{Machine, Space, TunedRecord};
@@ -37,6 +37,29 @@ impl From<Diagnostics> for Failure {
     }
 }
 
+/// Kernels that the lines of the kernel may call.
+#[derive(ClapArgs, Clone, Default)]
+pub struct Called {
+    /// A file of kernels that the kernel may call, with their operators and device functions; may
+    /// be given several times. A file's kernels may call those of the files before.
+    #[arg(long = "library", value_name = "FILE")]
+    pub files: Vec<String>,
+}
+
+impl Called {
+    /// What the files declare.
+    pub fn library(&self) -> Result<Library, Failure> {
+        self.files.iter().try_fold(Library::new(), |library, file| {
+            if file == "-" {
+                return Err(Diagnostic::new("option", "a library is not read from standard input")
+                    .help("give the name of a file")
+                    .into());
+            }
+            Ok(library.with_bytes(file, &read(file)?)?)
+        })
+    }
+}
+
 /// A kernel and the pipeline applied to it.
 #[derive(ClapArgs, Clone)]
 pub struct Form {
@@ -57,6 +80,8 @@ pub struct Form {
     /// pipeline.
     #[arg(long)]
     pub auto: bool,
+    #[command(flatten)]
+    pub called: Called,
     /// The launch that steps are found for, where they are not those of a record or of -p.
     #[arg(skip)]
     pub launch: Launch,
@@ -101,7 +126,7 @@ impl Form {
     /// The kernel of the file, before the pipeline.
     pub fn declared(&self) -> Result<LoopKernel, Failure> {
         standard_input_once(self.files().map(|(_, file)| file))?;
-        kernel(&self.kernel)
+        kernel(&self.kernel, &self.called)
     }
 
     /// The pipeline, with its parameters bound. A record only has to match kernel and pipeline.
@@ -247,7 +272,7 @@ impl Form {
     /// The kernel of the file, only to be shown.
     pub fn declared_to_show(&self) -> Result<LoopKernel, Failure> {
         standard_input_once(self.files().map(|(_, file)| file))?;
-        kernel_to_show(&self.kernel)
+        kernel_to_show(&self.kernel, &self.called)
     }
 
     /// The text of the kernel, with its name in diagnostics, if it can be read again.
@@ -258,9 +283,9 @@ impl Form {
 
     /// Notes on the declared kernel, with their places in the text that it was read from.
     pub fn in_the_text(&self, notes: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
-        let (text, read) = (self.declared_text(), self.declared());
-        let placed = |note: Diagnostic| match (&text, &read) {
-            (Some((origin, text)), Ok(read)) => read.note_in(origin, text, note),
+        let (text, read, library) = (self.declared_text(), self.declared(), self.called.library());
+        let placed = |note: Diagnostic| match (&text, &read, &library) {
+            (Some((origin, text)), Ok(read), Ok(library)) => read.note_in_with(origin, text, library, note),
             _ => note,
         };
         notes.into_iter().map(placed).collect()
@@ -449,8 +474,8 @@ pub fn pair(text: &str) -> Result<(&str, &str), Failure> {
 }
 
 /// The kernel of a file. One with a `declared` block is held to it.
-pub fn kernel(path: &str) -> Result<LoopKernel, Failure> {
-    let kernel = kernel_as_written(path)?;
+pub fn kernel(path: &str, called: &Called) -> Result<LoopKernel, Failure> {
+    let kernel = kernel_as_written(path, called)?;
     // A file is read again to locate a refusal; its own errors have been reported by then.
     static REFUSED: AtomicBool = AtomicBool::new(false);
     if REFUSED.load(Ordering::Relaxed) {
@@ -461,8 +486,8 @@ pub fn kernel(path: &str) -> Result<LoopKernel, Failure> {
 
 /// The kernel of a file. If it does not compute the kernel of its `declared` block, it is refused;
 /// if that is not known, the user is told. Nothing may run it.
-pub fn kernel_to_show(path: &str) -> Result<LoopKernel, Failure> {
-    let kernel = kernel_as_written(path)?;
+pub fn kernel_to_show(path: &str, called: &Called) -> Result<LoopKernel, Failure> {
+    let kernel = kernel_as_written(path, called)?;
     match held_to_declared(kernel.clone()) {
         Err(unknown) if unknown.code == "legality-unknown" => {
             crate::report::note(&format!("note: {}", unknown.message));
@@ -472,8 +497,8 @@ pub fn kernel_to_show(path: &str) -> Result<LoopKernel, Failure> {
     }
 }
 
-fn kernel_as_written(path: &str) -> Result<LoopKernel, Failure> {
-    Ok(LoopKernel::parse_bytes(&origin(path), &read(path)?)?)
+fn kernel_as_written(path: &str, called: &Called) -> Result<LoopKernel, Failure> {
+    Ok(LoopKernel::parse_bytes_with(&origin(path), &read(path)?, &called.library()?)?)
 }
 
 /// The device of an option.

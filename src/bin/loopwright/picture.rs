@@ -66,6 +66,8 @@ pub struct Roofline {
     #[arg(short = 'p', long = "parameter", value_name = "NAME=INTEGER")]
     parameters: Vec<String>,
     #[command(flatten)]
+    called: input::Called,
+    #[command(flatten)]
     arguments: Arguments,
 }
 
@@ -73,7 +75,7 @@ impl Roofline {
     /// Runs the command `loopwright roofline`.
     pub fn roofline(&self) -> Result<(), Failure> {
         files::standard_input_once(self.pipelines.iter().chain([&self.kernel]).map(String::as_str))?;
-        let declared = input::kernel(&self.kernel)?;
+        let declared = input::kernel(&self.kernel, &self.called)?;
         let pipelines = self.pipelines.iter().map(|path| input::read_pipeline(path));
         let pipelines = input::bound_each(&pipelines.collect::<Result<Vec<_>, _>>()?, &self.parameters)?;
         let phase = report::Phase::begin("making arguments");

@@ -50,8 +50,10 @@ impl Form {
         if d.code == "device-limit" && d.place.as_ref().is_none_or(|place| &*place.origin == PRINTED) {
             d.place = step(&Diagnostic { message: String::new(), help: None, ..d.clone() });
         }
-        if let Some((text, declared)) = text(&self.kernel).zip(self.declared().ok()) {
-            d = declared.locate_in(&origin(&self.kernel), &text, d);
+        if let (Some(text), Ok(declared), Ok(library)) =
+            (text(&self.kernel), self.declared(), self.called.library())
+        {
+            d = declared.locate_in_with(&origin(&self.kernel), &text, &library, d);
         }
         // A place in the printed kernel, which the user does not see, says less than one in a file.
         if d.place.as_ref().is_none_or(|place| &*place.origin == PRINTED) {

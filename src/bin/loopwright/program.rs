@@ -46,7 +46,10 @@ pub fn program(form: &Form, binding: &Binding, against: &Against) -> Result<(), 
         }
         Some(text) => {
             let origin = files::origin(&form.kernel);
-            let of_kernel = !form.parameters.is_empty() || form.record.is_some() || !binding.types.is_empty();
+            let of_kernel = !form.parameters.is_empty()
+                || form.record.is_some()
+                || !binding.types.is_empty()
+                || !form.called.files.is_empty();
             let said = form.pipeline.is_some() || binding.index.is_some() || of_kernel && kernel.is_none();
             if said {
                 return Err(Diagnostic::new(

@@ -35,6 +35,8 @@ pub struct Tune {
     #[arg(short = 'p', long = "parameter", value_name = "NAME=INTEGER", conflicts_with = "replay")]
     parameters: Vec<String>,
     #[command(flatten)]
+    called: input::Called,
+    #[command(flatten)]
     arguments: Arguments,
     /// A scalar of the smaller problem on which candidates are checked and counted, such as
     /// `n=1000`; scalars that are not given are those of the problem. Its arrays are random except
@@ -222,7 +224,7 @@ impl Tune {
             return Err(missing());
         }
         self.check_files(kernel)?;
-        let kernel = input::kernel(kernel)?;
+        let kernel = input::kernel(kernel, &self.called)?;
         // A large space takes its time, too.
         let bar = ProgressBar::new(0);
         if let Ok(style) = ProgressStyle::with_template("{msg:>9} {wide_bar} {pos}/{len} {elapsed}") {

@@ -223,6 +223,18 @@ impl Parser {
         Ok(())
     }
 
+    /// Lines, each read by a function, to the end of a text of a library.
+    pub(super) fn lines_to_end(&mut self, line: &mut dyn FnMut(&mut Self) -> Parse<()>) -> Parse<()> {
+        loop {
+            self.begin_statement();
+            if self.at_text_end() {
+                return Ok(());
+            }
+            line(self)?;
+            self.end_statement()?;
+        }
+    }
+
     fn block_line(&mut self, draft: &mut Draft) -> Parse<()> {
         if self.at_block() {
             return self.block(draft);

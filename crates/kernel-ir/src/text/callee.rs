@@ -96,7 +96,8 @@ impl Parser {
         let (mut inside, formals) = self.header(start, true)?;
         let name = inside.data.name.clone();
         let name_span = self.name_span(start, &name);
-        if !self.at("{") {
+        let alone = self.in_library() && self.tok(0) == Tok::End && !draft.called;
+        if !self.at("{") && !alone {
             let error = self.error_at(
                 start..self.last_end(),
                 "syntax",
@@ -130,8 +131,13 @@ impl Parser {
         inside.shaped.clone_from(&draft.shaped);
         inside.data.functions.clone_from(&draft.data.functions);
         inside.data.atoms.clone_from(&draft.data.atoms);
-        self.expect("{")?;
-        self.lines_to_brace(&mut |parser| parser.statement(&mut inside))?;
+        match alone {
+            true => self.lines_to_end(&mut |parser| parser.statement(&mut inside))?,
+            false => {
+                self.expect("{")?;
+                self.lines_to_brace(&mut |parser| parser.statement(&mut inside))?;
+            }
+        }
         self.records = records;
         for (k, op) in inside.data.reductions.iter().enumerate().skip(operators) {
             let at = Item::Reduction(draft.data.reductions.len());
@@ -180,7 +186,7 @@ impl Parser {
     }
 
     /// Where a name stands after this place.
-    fn name_span(&self, start: usize, name: &Name) -> Range<usize> {
+    pub(super) fn name_span(&self, start: usize, name: &Name) -> Range<usize> {
         let from = self.text.get(start..).and_then(|t| t.find(name.as_str())).map_or(start, |k| start + k);
         from..from + name.len()
     }
@@ -262,7 +268,7 @@ impl Parser {
                 }
                 false => crate::suggest::did_you_mean(name, known).unwrap_or_else(|| {
                     "a kernel that is called stands above the call, with its lines in braces: `kernel \
-                     total(...) { ... }`"
+                     total(...) { ... }`; or in a library, which is given beside the kernel"
                         .into()
                 }),
             };

@@ -10,7 +10,10 @@ use loopwright_target::Language;
 
 use crate::{
     Diagnostic, Name, Place, Record, Struct,
-    text::lexer::{Tok, Token, lex},
+    text::{
+        lexer::{Tok, Token, lex},
+        library::{Library, Sections},
+    },
 };
 
 /// Boxed, since a diagnostic carries its text.
@@ -29,7 +32,9 @@ pub(crate) struct Mark {
 /// The cursor over the tokens of a text, with the parts of the grammar that texts share. See the
 /// head of `text/parser.rs`.
 pub struct Parser {
-    pub(crate) origin: Arc<str>,
+    /// The texts that are read, of which all but the first are those of a library.
+    pub(crate) sections: Sections,
+    /// All of them.
     pub(crate) text: Arc<str>,
     tokens: Vec<Token>,
     pos: usize,
@@ -61,7 +66,7 @@ impl Parser {
     /// At the beginning of a text; `origin` is its name in diagnostics.
     pub fn new(origin: &str, text: &str) -> Self {
         Parser {
-            origin: origin.into(),
+            sections: Sections::joined([(origin, text)].into_iter()).0,
             text: text.into(),
             tokens: lex(text),
             pos: 0,
@@ -85,6 +90,39 @@ impl Parser {
         self
     }
 
+    /// With the texts of a library behind its own, each of which ends as a text does.
+    pub(crate) fn with_library(mut self, library: &Library) -> Self {
+        if library.is_empty() {
+            return self;
+        }
+        let own = self.sections.place(0..0);
+        let texts = [(&*own.origin, &*own.text)].into_iter().chain(library.texts());
+        let (sections, joined) = Sections::joined(texts);
+        let mut at = own.text.len() + 1;
+        for (_, text) in library.texts() {
+            self.tokens.extend(lex(text).into_iter().enumerate().map(|(k, token)| Token {
+                span: at + token.span.start..at + token.span.end,
+                newline: token.newline || k == 0,
+                ..token
+            }));
+            at += text.len() + 1;
+        }
+        (self.sections, self.text) = (sections, joined.into());
+        self
+    }
+
+    /// Begins a statement at the first token of one of the texts.
+    pub(crate) fn go_to_section(&mut self, number: usize) {
+        let of = |token: &Token| self.sections.number(token.span.start);
+        let first = self.tokens.iter().position(|t| of(t) == number);
+        self.go_to(first.unwrap_or(self.tokens.len()));
+    }
+
+    /// Whether the next token is in a text of the library.
+    pub(crate) fn in_library(&self) -> bool {
+        self.sections.number(self.tokens[self.pos].span.start) > 0
+    }
+
     /// Lets affine functions use coordinates such as `thread.x`, also in the words of a language,
     /// as `threadIdx.x`.
     pub fn with_coordinates(mut self, language: Language) -> Self {
@@ -100,12 +138,11 @@ impl Parser {
     fn token(&self, ahead: usize) -> &Token {
         let last = self.tokens.len() - 1;
         let k = (self.pos + ahead).min(last);
-        if self.brackets == 0 {
-            // The statement's end hides what comes after.
-            for j in self.pos..=k {
-                if self.tokens[j].newline && j > self.statement {
-                    return &self.tokens[last];
-                }
+        for j in self.pos..=k {
+            // The end of a text hides what comes after, and so does that of the statement.
+            let ends = self.brackets == 0 && self.tokens[j].newline && j > self.statement;
+            if ends || self.tokens[j].tok == Tok::End {
+                return &self.tokens[last];
             }
         }
         &self.tokens[k]
@@ -132,7 +169,9 @@ impl Parser {
 
     /// Advances to the next token.
     pub fn advance(&mut self) {
-        self.pos = (self.pos + 1).min(self.tokens.len() - 1);
+        if self.tokens[self.pos].tok != Tok::End {
+            self.pos += 1;
+        }
     }
 
     /// The word `ahead` tokens ahead.
@@ -291,6 +330,7 @@ impl Parser {
         let mut seen = 0;
         for (k, token) in self.tokens.iter().enumerate().skip(from.pos) {
             match token.tok {
+                Tok::End => return None,
                 Tok::Punct("{") => depth += 1,
                 Tok::Punct("}") => depth = depth.checked_sub(1)?,
                 Tok::Ident if depth == 0 && &self.text[token.span.clone()] == "struct" => {
@@ -324,7 +364,7 @@ impl Parser {
 
     /// The place of these bytes of the text.
     pub fn place(&self, span: Range<usize>) -> Place {
-        Place { origin: self.origin.clone(), text: self.text.clone(), span }
+        self.sections.place(span)
     }
 
     /// A diagnostic about these bytes of the text.

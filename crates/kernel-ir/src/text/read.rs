@@ -14,6 +14,7 @@ use crate::{
         calls, complex,
         expression::resolve,
         fragment::parse_part,
+        library::{Library, leave_out_unused},
         parser::Parser,
         predicates::assign_conditions,
         rows,
@@ -32,37 +33,35 @@ impl LoopKernel {
     /// As [`LoopKernel::parse`]; `origin` is the name of the text in diagnostics, such as its file
     /// name.
     pub fn parse_named(origin: &str, text: &str) -> Result<LoopKernel, Diagnostics> {
-        // A mark of the encoding is no part of the text.
-        let text = text.trim_start_matches('\u{feff}');
-        let draft = Parser::new(origin, text).whole().map_err(|d| Diagnostics(vec![*d]))?;
-        Ok(finish(draft)?.0)
+        Self::parse_named_with(origin, text, &Library::new())
     }
 
     /// As [`LoopKernel::parse_named`], for bytes that need not be valid UTF-8.
     pub fn parse_bytes(origin: &str, bytes: &[u8]) -> Result<LoopKernel, Diagnostics> {
-        match std::str::from_utf8(bytes) {
+        match utf8(origin, bytes) {
             Ok(text) => Self::parse_named(origin, text),
-            Err(e) => {
-                let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
-                Err(Diagnostic::new(
-                    "syntax",
-                    format!("{origin} is not UTF-8 text: line {line} has an invalid byte"),
-                )
-                .help("a kernel file is plain text that begins with `kernel`")
-                .into())
-            }
+            Err(d) => Err(d.into()),
         }
     }
 }
 
+/// The text that bytes are.
+pub(super) fn utf8<'b>(origin: &str, bytes: &'b [u8]) -> Result<&'b str, Diagnostic> {
+    std::str::from_utf8(bytes).map_err(|e| {
+        let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        Diagnostic::new("syntax", format!("{origin} is not UTF-8 text: line {line} has an invalid byte"))
+            .help("a kernel file is plain text that begins with `kernel`")
+    })
+}
+
 /// The spans of a kernel's items in its own printed text.
 pub(crate) fn map_of_print(kernel: &LoopKernel) -> Option<SourceMap> {
-    map_of_text(PRINTED, &kernel.to_string())
+    map_of_text(PRINTED, &kernel.to_string(), &Library::new())
 }
 
 /// The spans of a kernel's items in a text that it was read from.
-pub(crate) fn map_of_text(origin: &str, text: &str) -> Option<SourceMap> {
-    let mut draft = Parser::new(origin, text).whole().ok()?;
+pub(crate) fn map_of_text(origin: &str, text: &str, library: &Library) -> Option<SourceMap> {
+    let mut draft = Parser::new(origin, text).with_library(library).whole().ok()?;
     if !draft.calls.is_empty() || complex::is_in(&draft) {
         // The items of a kernel that calls others are those of all their lines; those of one with
         // complex numbers, of their parts.
@@ -203,6 +202,7 @@ fn prepare(draft: &mut Draft) -> Result<(), Diagnostics> {
     rows::resolve(&mut draft.data, &draft.map, &draft.shaped)?;
     let complex = complex::is_in(draft);
     let aliases = complex::aliases(draft);
+    let called = draft.called;
     let Draft { data, map, blocks, has_tree, callees, .. } = draft;
     let (mut calls, has_tree) = (std::mem::take(&mut draft.calls), *has_tree);
     if let Some((iname, span)) = blocks.inames.iter().find(|(n, _)| !data.is_iname(n)) {
@@ -257,6 +257,9 @@ fn prepare(draft: &mut Draft) -> Result<(), Diagnostics> {
     }
     if !calls.is_empty() {
         calls::expand(data, map, blocks, calls)?;
+    }
+    if !called {
+        leave_out_unused(data, map);
     }
     fill_ids(&mut data.instructions);
     if !has_tree {

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use crate::{
     Name, Place,
-    text::lexer::{Tok, lex},
+    text::{
+        lexer::{Tok, lex},
+        library::Sections,
+    },
 };
 
 /// An item of a kernel, by its number in its list.
@@ -32,7 +35,8 @@ pub(crate) enum Item {
 /// The spans of a kernel's items in one text.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceMap {
-    pub origin: Arc<str>,
+    pub sections: Sections,
+    /// All texts.
     pub text: Arc<str>,
     pub spans: BTreeMap<Item, Range<usize>>,
     /// Of the items that calls have made, what was called in which bytes; the innermost call first.
@@ -40,8 +44,13 @@ pub(crate) struct SourceMap {
 }
 
 impl SourceMap {
-    pub fn new(origin: &str, text: &str) -> Self {
-        SourceMap { origin: origin.into(), text: text.into(), spans: BTreeMap::new(), calls: BTreeMap::new() }
+    pub fn new(sections: &Sections, text: &Arc<str>) -> Self {
+        SourceMap {
+            sections: sections.clone(),
+            text: text.clone(),
+            spans: BTreeMap::new(),
+            calls: BTreeMap::new(),
+        }
     }
 
     /// Makes room for a domain without a place, before the one with this number.
@@ -82,15 +91,24 @@ impl SourceMap {
     pub fn called(&self, item: &Item) -> Option<String> {
         let calls = self.calls.get(item)?;
         let words = calls.iter().map(|(name, span)| {
-            let before = self.text.get(..span.start).unwrap_or_default();
+            let place = self.place(span.clone());
+            let before = place.text.get(..place.span.start).unwrap_or_default();
             let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
-            format!("in `{name}`, called in line {line}")
+            match self.sections.number(span.start) {
+                0 => format!("in `{name}`, called in line {line}"),
+                _ => format!("in `{name}`, called in line {line} of {}", place.origin),
+            }
         });
         Some(format!(" ({})", words.collect::<Vec<_>>().join(", ")))
     }
 
+    /// Whether a text of a library declares the item.
+    pub fn is_foreign(&self, item: &Item) -> bool {
+        self.spans.get(item).is_some_and(|span| self.sections.number(span.start) > 0)
+    }
+
     pub fn place(&self, span: Range<usize>) -> Place {
-        Place { origin: self.origin.clone(), text: self.text.clone(), span }
+        self.sections.place(span)
     }
 
     /// The place of an item, narrowed to the first tokens inside it that match `part`, if there are

@@ -40,7 +40,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    fn new(p: &Parser, name: Name) -> Self {
+    pub(super) fn new(p: &Parser, name: Name) -> Self {
         Draft {
             data: KernelData {
                 name,
@@ -66,7 +66,7 @@ impl Draft {
                 declared: None,
                 origin: None,
             },
-            map: SourceMap::new(&p.origin, &p.text),
+            map: SourceMap::new(&p.sections, &p.text),
             blocks: Blocks::default(),
             has_tree: false,
             declared: None,
@@ -131,6 +131,13 @@ impl Parser {
         let (mut draft, _) = self.header(start, false)?;
         draft.data.records.clone_from(&self.records);
         self.end_statement()?;
+        if outermost && self.sections.count() > 1 {
+            // What is called stands above what calls it.
+            let (here, structs) = (self.mark(), std::mem::take(&mut self.structs));
+            self.library(&mut draft)?;
+            self.structs = structs;
+            self.back_to(here);
+        }
         loop {
             self.begin_statement();
             if self.at_text_end() || (!outermost && self.at("}")) {

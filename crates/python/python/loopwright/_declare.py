@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any, Callable, Optional, Union, get_origin, overload
+from typing import (
+    Annotated,
+    Any,
+    Callable,
+    Mapping,
+    Optional,
+    Sequence,
+    Union,
+    get_origin,
+    overload,
+)
 
 from ._errors import refused
 from ._kernel import Kernel
@@ -13,9 +23,19 @@ from ._loopwright import Error
 @overload
 def kernel(function: Callable[..., Any], /) -> Kernel: ...
 @overload
-def kernel(*, pipeline: Optional[str] = None, **parameters: int) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(
-    function: Optional[Callable[..., Any]] = None, /, *, pipeline: Optional[str] = None, **parameters: int
+    *,
+    pipeline: Optional[str] = None,
+    library: Union[str, Sequence[str], Mapping[str, str]] = (),
+    **parameters: int,
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(
+    function: Optional[Callable[..., Any]] = None,
+    /,
+    *,
+    pipeline: Optional[str] = None,
+    library: Union[str, Sequence[str], Mapping[str, str]] = (),
+    **parameters: int,
 ) -> Union[Kernel, Callable[[Callable[..., Any]], Kernel]]:
     """Declares a kernel by a function: its arguments by the annotations, the rest by the docstring.
 
@@ -28,7 +48,8 @@ def kernel(
 
     For type checkers an annotation is also `Annotated[Any, "f32[n]"]`. A docstring that begins with
     `kernel` is the whole text. The function itself never runs: its
-    name becomes the `Kernel`. `parameters` are the values of the pipeline's open parameters.
+    name becomes the `Kernel`. `parameters` are the values of the pipeline's open parameters;
+    `library` is that of `Kernel`.
     """
 
     def declare(function: Callable[..., Any]) -> Kernel:
@@ -40,7 +61,7 @@ def kernel(
             )
             text = f"kernel {function.__name__}({arguments})\n{text}"
         try:
-            declared = Kernel(text, origin=f"<{function.__qualname__}>")
+            declared = Kernel(text, origin=f"<{function.__qualname__}>", library=library)
         except Error as error:
             if error.place is None or not _is_prose(text, error.place[1]):
                 raise

@@ -57,6 +57,27 @@ def _written(value: Any) -> str:
     return str(operator.index(value))
 
 
+def _names(names: Union[str, Sequence[str]]) -> list[str]:
+    """One name, several separated by commas, or a list of them."""
+    if isinstance(names, str):
+        return [name.strip() for name in names.split(",")]
+    return list(names)
+
+
+def _library(library: Union[str, Sequence[str], Mapping[str, str]]) -> list[tuple[str, str]]:
+    """The texts of a library with their names in errors."""
+    if isinstance(library, str):
+        texts = [("<library>", library)]
+    elif isinstance(library, Mapping):
+        texts = list(library.items())
+    else:
+        texts = [(f"<library {k + 1}>", text) for k, text in enumerate(library)]
+    for _, text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"the text of a library is a str, not {type(text).__name__}")
+    return [(origin, inspect.cleandoc(text) + "\n") for origin, text in texts]
+
+
 def _returned(
     written: Sequence[tuple[str, Optional[Array]]], arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -125,14 +146,24 @@ class Kernel(Steps):
         The kernel in loopwright's text form. Lines may be indented.
     origin
         The name of the text in errors, such as a file's.
+    library
+        Texts of kernels that this one may call, with their operators and device functions: one
+        text, a list of them, or a mapping from their names in errors, such as those of files. The
+        kernels of a text may call those of the texts before it.
     """
 
     __slots__ = ("_device", "_native", "_stream")
 
-    def __init__(self, text: str, *, origin: str = "<kernel>") -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        origin: str = "<kernel>",
+        library: Union[str, Sequence[str], Mapping[str, str]] = (),
+    ) -> None:
         if not isinstance(text, str):
             raise TypeError(f"the text of a kernel is a str, not {type(text).__name__}")
-        self._native = _Native(inspect.cleandoc(text) + "\n", origin)
+        self._native = _Native(inspect.cleandoc(text) + "\n", origin, _library(library))
         self._device: Optional[str] = None
         self._stream: Optional[int] = None
 
@@ -142,6 +173,42 @@ class Kernel(Steps):
         other = object.__new__(cls)
         other._native, other._device, other._stream = native, None, None
         return other
+
+    def fuse(self, other: Kernel, name: Optional[str] = None) -> Kernel:
+        """One kernel of this one and of `other`, which runs after it.
+
+        Arguments of the same name are the same, so that `other` may read what this kernel writes.
+        By default the kernel has both names. Neither may have steps.
+        """
+        return self._with(self._native.fuse(other._native, name or f"{self.name}_{other.name}"))
+
+    def batched(
+        self, of: Union[str, Sequence[str]], *, iname: str = "batch", count: str = "count"
+    ) -> Kernel:
+        """The kernel for `count` problems at once, which differ in the arguments `of`.
+
+        These, and temporaries in global memory that are listed, get a first axis, along which
+        `iname` runs. The kernel may have no steps.
+        """
+        return self._with(self._native.batched(_names(of), iname, count))
+
+    def separated(
+        self, array: str, names: Union[str, Sequence[str]], *, axis: int = 0
+    ) -> Kernel:
+        """The kernel with an argument for each value on an axis of `array`, called `names`.
+
+        The kernel may have no steps; temporaries are separated by the step `separate_axis`.
+        """
+        return self._with(self._native.separated(array, operator.index(axis), _names(names)))
+
+    def concatenated(
+        self, arrays: Union[str, Sequence[str]], name: str, *, axis: int = 0
+    ) -> Kernel:
+        """The kernel with one argument `name` for several arrays, one behind the other.
+
+        The kernel may have no steps; temporaries are put together by `concatenate_arrays`.
+        """
+        return self._with(self._native.concatenated(_names(arrays), operator.index(axis), name))
 
     def _with(self, native: _Native) -> Kernel:
         other = object.__new__(type(self))
