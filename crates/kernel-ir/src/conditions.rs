@@ -58,6 +58,19 @@ impl<'l, 'k> Standing<'l, 'k> {
         Some(found)
     }
 
+    /// Whether a condition holds, or does not, in all executions there; `None` if neither is known.
+    pub fn decides(&self, condition: &Expr) -> Option<bool> {
+        let found = self.constraints(condition)?;
+        let all = System::new(&self.rows(&[], &[])?).ok()?;
+        let expanded =
+            |c: &Constraint| Some(Constraint { kind: c.kind, aff: self.lookup.expand(&c.aff).ok()? });
+        let claims = found.iter().map(expanded).collect::<Option<Vec<_>>>()?;
+        if all.implies_all(&claims).ok()? {
+            return Some(true);
+        }
+        System::new(&self.rows(&[], &found)?).ok()?.is_empty().ok()?.then_some(false)
+    }
+
     /// What is known where a condition holds: the constraints among the parts of a conjunction.
     pub fn where_true(&self, condition: &Expr) -> Vec<Constraint> {
         match condition {

@@ -159,6 +159,11 @@ impl Emitter<'_, '_> {
             }
             op => op.into(),
         };
+        if let (true, Some(p), Some(q)) = (integers, x.as_int(), y.as_int())
+            && let Some(holds) = compared(op, p, q)
+        {
+            return Ok(Value { dtype: DType::Bool, kind: ValueKind::Bool(holds) });
+        }
         Ok(Value::binary(op, x, y))
     }
 
@@ -516,4 +521,17 @@ fn is_name(e: &Typed) -> bool {
 /// The builtin of a coordinate.
 fn builtin(name: &str) -> Option<ValueKind> {
     HardwareAxis::of_coordinate(name).map(ValueKind::of_axis)
+}
+
+/// What a comparison of two integers says.
+fn compared(op: BinOp, a: i64, b: i64) -> Option<bool> {
+    Some(match op {
+        BinOp::Lt => a < b,
+        BinOp::Le => a <= b,
+        BinOp::Gt => a > b,
+        BinOp::Ge => a >= b,
+        BinOp::Eq => a == b,
+        BinOp::Ne => a != b,
+        _ => return None,
+    })
 }

@@ -11,6 +11,7 @@ pub(crate) mod ahead;
 mod arrays;
 pub(crate) mod chosen;
 mod copy;
+pub(crate) mod decided;
 mod expressions;
 pub(crate) mod extent;
 pub(crate) mod footprint;

@@ -109,6 +109,19 @@ impl Operation {
         }
     }
 
+    /// What a comparison of two integers says.
+    fn compared(self, a: &i128, b: &i128) -> Option<bool> {
+        Some(match self {
+            Operation::Lt => a < b,
+            Operation::Le => a <= b,
+            Operation::Gt => a > b,
+            Operation::Ge => a >= b,
+            Operation::Eq => a == b,
+            Operation::Ne => a != b,
+            _ => return None,
+        })
+    }
+
     fn is_comparison(self) -> bool {
         use Operation::{Eq, Ge, Gt, Le, Lt, Ne};
         matches!(self, Lt | Le | Gt | Ge | Eq | Ne)
@@ -426,6 +439,12 @@ impl Forms {
                     return if v == passes { other } else { one };
                 }
             }
+        }
+        if let (true, Some(p), Some(q)) = (of.is_integer(), self.as_number(a), self.as_number(b))
+            && let (Some(p), Some(q)) = (p.as_i128(), q.as_i128())
+            && let Some(holds) = op.compared(&p, &q)
+        {
+            return self.number(Number::Bool(holds));
         }
         let dtype = if op.is_comparison() { DType::Bool } else { of };
         self.make(Node::Op(Op::Binary(op), dtype, vec![a, b]))

@@ -14,6 +14,7 @@ use loopwright_legality::Judgement;
 use crate::{
     Transform,
     rewrite::{
+        decided::{Formulas, decided},
         require_instructions,
         rules::{does_what_is_declared, has_same_reductions, is_of_its_own_type, redeclare},
     },
@@ -29,8 +30,14 @@ step! {
     /// `(k // 10)*10 + k % 10` becomes `k`. Of floating-point numbers, products and quotients by 1,
     /// differences with 0 and double negations go, and literals whose result is exact in every type
     /// become one: `2.0*4.0*x[i]*1.0` is `8.0*x[i]`. Subscripts are written as the functions that
-    /// they are. What would not become shorter stays. The declared kernel changes in the same way,
-    /// and keeps its `origin`, with which `run --verify` compares.
+    /// they are. Of conditions that domain and assumptions decide, as `i >= 0` where `i` counts from
+    /// 0, the value that is always chosen stays, and a predicate that always holds goes. What would
+    /// not become shorter stays. The declared kernel changes in the same way, and keeps its
+    /// `origin`, with which `run --verify` compares.
+    ///
+    /// A copy of an instruction, as `index_set_split` makes, has conditions that its own part of
+    /// the domain decides; they stay, since the declared instruction has both parts. Lowering folds
+    /// comparisons of numbers.
     ///
     /// Lowering and compilers do most of this by themselves. The step is for the kernel's text, and
     /// for steps that compare expressions as they are written, such as
@@ -372,7 +379,13 @@ fn is_exact_in_every_type(value: f64) -> bool {
 }
 
 impl Simplify {
-    fn change(&self, data: &mut KernelData) {
+    fn change(&self, data: &mut KernelData, decided: &BTreeMap<Name, (Formulas, Formulas)>) {
+        for i in &mut data.instructions {
+            let Some((old, new)) = i.role.declared().and_then(|id| decided.get(id)) else { continue };
+            if (&i.value, &i.predicate) == (&old.0, &old.1) {
+                (i.value, i.predicate) = new.clone();
+            }
+        }
         let before = data.clone();
         let simplifier = Simplifier { table: TypeTable::new(&before), known: RefCell::default() };
         for i in &mut data.instructions {
@@ -400,8 +413,9 @@ impl Transform for Simplify {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let declared = kernel.declared();
         require_instructions(declared, &self.instructions)?;
+        let decided = decided(kernel, &self.instructions);
         let mut new = (**declared).clone();
-        self.change(&mut new);
+        self.change(&mut new, &decided);
         if new == **declared {
             return Err(Diagnostic::new(
                 "nothing-simpler",
@@ -410,13 +424,16 @@ impl Transform for Simplify {
             .help("leave the step out; `collect_common_factors` may change how results are rounded"));
         }
         let after = redeclare(kernel, &|data| {
-            self.change(data);
+            self.change(data, &decided);
             Ok(())
         })?;
         does_what_is_declared(after)
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
-        Judgement::Theorem("integers are the same modulo a power of two, and nothing is rounded differently")
+        Judgement::Theorem(
+            "integers are the same modulo a power of two, nothing is rounded differently, and what is left \
+             out is never chosen",
+        )
     }
 }
