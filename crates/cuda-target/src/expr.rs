@@ -312,7 +312,8 @@ impl Context<'_> {
                 self.needs.refuse("unknown-function", format!("there is no function `{function}`")),
             );
         };
-        let Some(operand) = args.first().map(|a| a.dtype).filter(|_| args.len() == math.arity) else {
+        let operand = math.of_operands(args).map(|a| a.dtype);
+        let Some(operand) = operand.filter(|_| args.len() == math.arity) else {
             let message = format!("`{function}` takes {} operands, not {}", math.arity, args.len());
             return Printed::primary(self.needs.refuse("malformed-program", message));
         };

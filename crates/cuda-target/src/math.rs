@@ -8,7 +8,9 @@ pub(crate) fn function_name(function: &MathFunction, precision: Precision, dtype
     // CUDA's names of these are those of many an iname.
     let name = function.name.strip_prefix("bessel_").unwrap_or(function.name);
     match (name, dtype, precision) {
-        ("isnan", ..) => "isnan".into(),
+        ("isnan" | "isinf" | "isfinite" | "signbit", ..) => name.into(),
+        ("i0" | "i1", DType::F64, _) => format!("cyl_bessel_{name}"),
+        ("i0" | "i1", ..) => format!("cyl_bessel_{name}f"),
         ("abs", DType::F64, _) => "fabs".into(),
         ("abs", ..) => "fabsf".into(),
         ("min" | "max", DType::F64, _) => format!("f{name}"),

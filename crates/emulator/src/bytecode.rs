@@ -47,6 +47,13 @@ pub(crate) enum Class {
 
 pub(crate) const CLASSES: usize = 13;
 
+impl MathFn {
+    /// Whether it gives a truth value or an `i32`.
+    pub fn gives_narrow(self) -> bool {
+        matches!(self, MathFn::IsNan | MathFn::IsInf | MathFn::IsFinite | MathFn::SignBit | MathFn::Ilogb)
+    }
+}
+
 impl Class {
     /// All classes, in the order of their numbers.
     pub const ALL: [Class; CLASSES] = [
@@ -71,6 +78,22 @@ impl Class {
 pub(crate) enum MathFn {
     Abs,
     IsNan,
+    IsInf,
+    IsFinite,
+    SignBit,
+    Ilogb,
+    BesselI0,
+    BesselI1,
+    BesselJn,
+    BesselYn,
+    Ldexp,
+    Logb,
+    Remainder,
+    Rhypot,
+    Norm3d,
+    Rnorm3d,
+    Norm4d,
+    Rnorm4d,
     Floor,
     Ceil,
     Round,
@@ -210,7 +233,16 @@ pub(crate) enum Inst {
         function: MathFn,
         dtype: DType,
         dst: Reg,
-        args: [Reg; 3],
+        args: [Reg; 4],
+        class: Class,
+    },
+    /// A math function of the value `a` and of the integer `k` of 32 bits.
+    MathOfInt {
+        function: MathFn,
+        dtype: DType,
+        dst: Reg,
+        a: Reg,
+        k: Reg,
         class: Class,
     },
     /// Calls the closure with this number on the argument registers of `calls[call]`.

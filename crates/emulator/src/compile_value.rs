@@ -3,7 +3,7 @@
 //! A value ends up in a register that nothing changes while its statement runs. Choices are in
 //! [`compile_choice`](crate::compile_choice).
 
-use loopwright_kernel_ir::{DType, Name, math_function};
+use loopwright_kernel_ir::{DType, MathResult, Name, math_function};
 use loopwright_program::{BinOp, UnOp, Value, ValueKind};
 
 use crate::{
@@ -18,6 +18,10 @@ fn math_fn(name: &Name) -> Option<MathFn> {
     Some(match name.as_str() {
         "abs" => MathFn::Abs,
         "isnan" => MathFn::IsNan,
+        "isinf" => MathFn::IsInf,
+        "isfinite" => MathFn::IsFinite,
+        "signbit" => MathFn::SignBit,
+        "ilogb" => MathFn::Ilogb,
         "floor" => MathFn::Floor,
         "ceil" => MathFn::Ceil,
         "round" => MathFn::Round,
@@ -53,7 +57,7 @@ fn math_fn(name: &Name) -> Option<MathFn> {
         "erfc" => MathFn::Erfc,
         "lgamma" => MathFn::Lgamma,
         "tgamma" => MathFn::Tgamma,
-        "rint" => MathFn::Rint,
+        "rint" | "nearbyint" => MathFn::Rint,
         "erfcx" => MathFn::Erfcx,
         "erfinv" => MathFn::Erfinv,
         "erfcinv" => MathFn::Erfcinv,
@@ -63,6 +67,18 @@ fn math_fn(name: &Name) -> Option<MathFn> {
         "bessel_j1" => MathFn::BesselJ1,
         "bessel_y0" => MathFn::BesselY0,
         "bessel_y1" => MathFn::BesselY1,
+        "bessel_i0" => MathFn::BesselI0,
+        "bessel_i1" => MathFn::BesselI1,
+        "bessel_jn" => MathFn::BesselJn,
+        "bessel_yn" => MathFn::BesselYn,
+        "ldexp" => MathFn::Ldexp,
+        "logb" => MathFn::Logb,
+        "remainder" => MathFn::Remainder,
+        "rhypot" => MathFn::Rhypot,
+        "norm3d" => MathFn::Norm3d,
+        "rnorm3d" => MathFn::Rnorm3d,
+        "norm4d" => MathFn::Norm4d,
+        "rnorm4d" => MathFn::Rnorm4d,
         "fdim" => MathFn::Fdim,
         "nextafter" => MathFn::Nextafter,
         "pow" => MathFn::Pow,
@@ -327,24 +343,46 @@ impl<'a> Compiler<'a> {
         let Some(function) = math_fn(name) else {
             return self.invalid(format!("`{name}` occurs in a lowered program"));
         };
-        let of = args[0].dtype;
-        let result = if function == MathFn::IsNan { DType::Bool } else { of };
+        let Some(of) = known.of_operands(args).map(|a| a.dtype) else {
+            return self.invalid(format!("`{name}` of no values"));
+        };
         let typed = if function == MathFn::Abs { of != DType::Bool } else { of.is_float() };
-        if !typed || result != dtype || args.iter().any(|a| a.dtype != of) {
+        let as_declared = |(k, a): (usize, &Value)| a.dtype == known.operand(k, of);
+        if !typed || known.result_of(of) != dtype || !args.iter().enumerate().all(as_declared) {
             return self.invalid(format!("`{name}` of {of} as {dtype}"));
         }
-        let mut regs = [0; 3];
+        // The operands come first, and then the integer.
+        let (mut operands, mut integers) = (Vec::new(), Vec::new());
         let mut computed = of;
-        for (k, arg) in args.iter().enumerate().take(3) {
-            (regs[k], computed) = self.operand(arg)?;
+        for (k, arg) in args.iter().enumerate() {
+            let (reg, held) = self.operand(arg)?;
+            if known.integer == Some(k) {
+                integers.push(reg);
+            } else {
+                computed = held;
+                operands.push(reg);
+            }
         }
-        for k in args.len()..3 {
-            regs[k] = regs[0];
+        let first = operands.first().copied().unwrap_or(0);
+        let mut regs = [first; 4];
+        for (reg, found) in regs.iter_mut().zip(operands) {
+            *reg = found;
         }
-        let to = if dtype == DType::Bool { dst } else { self.before_rounding(computed, dtype, dst) };
+        let to = match known.result {
+            MathResult::Operand => self.before_rounding(computed, dtype, dst),
+            MathResult::Bool | MathResult::Int => dst,
+        };
+        if let Some(k) = integers.first().copied() {
+            let class = self.class(Class::Function, computed);
+            self.emit(Inst::MathOfInt { function, dtype: computed, dst: to, a: first, k, class });
+            self.round(computed, dtype, to, dst);
+            return Ok(());
+        }
         let class = self.class(Class::Function, computed);
         self.emit(Inst::Math { function, dtype: computed, dst: to, args: regs, class });
-        self.round(computed, dtype, to, dst);
+        if known.result == MathResult::Operand {
+            self.round(computed, dtype, to, dst);
+        }
         Ok(())
     }
 

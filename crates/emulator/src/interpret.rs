@@ -10,7 +10,7 @@ use loopwright_program::{BinOp, Scope};
 
 use crate::{
     block::{Block, Failure, Outcome, lowest},
-    bytecode::{Class, DOUBLE, HALVE, Inst, MathFn, Reg, is_wide},
+    bytecode::{Class, DOUBLE, HALVE, Inst, Reg, is_wide},
     fault::{Act, FaultKind},
     lanes::{self, LaneFault},
     look_back::Looked,
@@ -142,11 +142,27 @@ impl<const W: usize> Block<'_, W> {
                     if !is_wide(dtype) {
                         let args = args.map(|a| &warp.narrow[a as usize]);
                         warp.narrow[dst as usize] = lanes::math_narrow(function, dtype, args, mask);
-                    } else if function == MathFn::IsNan {
-                        warp.narrow[dst as usize] = lanes::is_nan_wide(&warp.wide[args[0] as usize]);
+                    } else if function.gives_narrow() {
+                        warp.narrow[dst as usize] =
+                            lanes::classified_wide(function, &warp.wide[args[0] as usize]);
                     } else {
                         let args = args.map(|a| &warp.wide[a as usize]);
                         warp.wide[dst as usize] = lanes::math_wide(function, dtype, args, mask);
+                    }
+                }
+                Inst::MathOfInt { function, dtype, dst, a, k, class } => {
+                    self.count(class, warp.mask);
+                    let (dst, a, k) = (dst as usize, a as usize, k as usize);
+                    match is_wide(dtype) {
+                        true => {
+                            let values = lanes::math_of_int_wide(function, &warp.wide[a], &warp.narrow[k]);
+                            warp.wide[dst] = values;
+                        }
+                        false => {
+                            let values =
+                                lanes::math_of_int_narrow(function, &warp.narrow[a], &warp.narrow[k]);
+                            warp.narrow[dst] = values;
+                        }
                     }
                 }
                 Inst::User { call, dst } => self.user(warp, call, dst)?,

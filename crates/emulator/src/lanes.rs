@@ -6,7 +6,7 @@
 //! operation of the lowered program.
 
 use half::{bf16, f16};
-use loopwright_kernel_ir::{DType, Number, arithmetic, special};
+use loopwright_kernel_ir::{DType, Number, arithmetic, bessel, norms, special};
 use loopwright_program::{BinOp, UnOp};
 
 use crate::{
@@ -398,18 +398,29 @@ fn in_double(function: fn(f64) -> f64, a: f64) -> f64 {
 
 macro_rules! math {
     ($name:ident, $type:ty, $erf:path, $erfc:path, $fdim:path, $nextafter:path) => {
-        /// A math function of floating-point values; `b` and `c` are ignored if it takes fewer
-        /// operands. `isnan` gives 0 or 1.
-        fn $name(function: MathFn, a: $type, b: $type, c: $type) -> $type {
+        /// A math function of floating-point values; those beyond the operands that it takes are
+        /// ignored. What gives no such value, or takes an integer, is computed elsewhere.
+        fn $name(function: MathFn, [a, b, c, d]: [$type; 4]) -> $type {
+            let [wide_a, wide_b, wide_c, wide_d]: [f64; 4] = [a, b, c, d].map(Into::into);
             match function {
                 MathFn::Abs => a.abs(),
-                MathFn::IsNan => {
-                    if a.is_nan() {
-                        1.0
-                    } else {
-                        0.0
-                    }
-                }
+                MathFn::IsNan
+                | MathFn::IsInf
+                | MathFn::IsFinite
+                | MathFn::SignBit
+                | MathFn::Ilogb
+                | MathFn::Ldexp
+                | MathFn::BesselJn
+                | MathFn::BesselYn => <$type>::NAN,
+                MathFn::BesselI0 => in_double(bessel::bessel_i0, wide_a) as $type,
+                MathFn::BesselI1 => in_double(bessel::bessel_i1, wide_a) as $type,
+                MathFn::Logb => in_double(norms::logb, wide_a) as $type,
+                MathFn::Remainder => libm::remainder(wide_a, wide_b) as $type,
+                MathFn::Rhypot => norms::inverse_norm(&[wide_a, wide_b]) as $type,
+                MathFn::Norm3d => norms::norm(&[wide_a, wide_b, wide_c]) as $type,
+                MathFn::Rnorm3d => norms::inverse_norm(&[wide_a, wide_b, wide_c]) as $type,
+                MathFn::Norm4d => norms::norm(&[wide_a, wide_b, wide_c, wide_d]) as $type,
+                MathFn::Rnorm4d => norms::inverse_norm(&[wide_a, wide_b, wide_c, wide_d]) as $type,
                 MathFn::Floor => a.floor(),
                 MathFn::Ceil => a.ceil(),
                 MathFn::Round => a.round(),
@@ -474,14 +485,51 @@ macro_rules! math {
 math!(math_f32, f32, libm::erff, libm::erfcf, libm::fdimf, libm::nextafterf);
 math!(math_f64, f64, libm::erf, libm::erfc, libm::fdim, libm::nextafter);
 
-/// A math function of f32 values, or `abs` of integers of up to 32 bits, or `isnan` of f32.
+/// What a function asks of a number: 0 or 1, or the exponent's bits.
+fn classified(function: MathFn, a: f64) -> u32 {
+    match function {
+        MathFn::IsInf => a.is_infinite().into(),
+        MathFn::IsFinite => a.is_finite().into(),
+        MathFn::SignBit => a.is_sign_negative().into(),
+        MathFn::Ilogb => norms::ilogb(a).cast_unsigned(),
+        _ => a.is_nan().into(),
+    }
+}
+
+/// A function of a number and of an integer.
+fn of_int(function: MathFn, a: f64, k: i32) -> f64 {
+    match function {
+        MathFn::Ldexp => libm::scalbn(a, k),
+        MathFn::BesselJn => libm::jn(k, a),
+        _ => libm::yn(k, a),
+    }
+}
+
+/// A math function of an f32 and of an integer in each lane.
+pub(crate) fn math_of_int_narrow<const W: usize>(
+    function: MathFn,
+    a: &Narrow<W>,
+    k: &Narrow<W>,
+) -> Narrow<W> {
+    std::array::from_fn(|i| {
+        let value = of_int(function, f32::from_bits(a[i]).into(), k[i].cast_signed());
+        (value as f32).to_bits()
+    })
+}
+
+/// A math function of an f64 and of an integer in each lane.
+pub(crate) fn math_of_int_wide<const W: usize>(function: MathFn, a: &Wide<W>, k: &Narrow<W>) -> Wide<W> {
+    std::array::from_fn(|i| of_int(function, f64::from_bits(a[i]), k[i].cast_signed()).to_bits())
+}
+
+/// A math function of f32 values, or `abs` of integers of up to 32 bits, or a question about f32.
 pub(crate) fn math_narrow<const W: usize>(
     function: MathFn,
     dtype: DType,
-    args: [&Narrow<W>; 3],
+    args: [&Narrow<W>; 4],
     mask: u64,
 ) -> Narrow<W> {
-    let [a, b, c] = args;
+    let a = args[0];
     let mut out = [0; W];
     if dtype != DType::F32 {
         let signed = !dtype.is_unsigned();
@@ -490,29 +538,29 @@ pub(crate) fn math_narrow<const W: usize>(
             _ => a,
         });
     }
-    if function == MathFn::IsNan {
-        return map1::<f32, u32, _>(a, |a| a.is_nan().into());
+    if function.gives_narrow() {
+        // `ilogb` of a subnormal f32 is that of the number, which f64 holds.
+        return map1::<f32, u32, _>(a, |a| classified(function, a.into()));
     }
     for i in active(mask) {
-        let [a, b, c] = [a[i], b[i], c[i]].map(f32::from_bits);
-        out[i] = math_f32(function, a, b, c).to_bits();
+        out[i] = math_f32(function, args.map(|a| f32::from_bits(a[i]))).to_bits();
     }
     out
 }
 
-/// `isnan` of f64 in each lane: 1 for NaN, else 0.
-pub(crate) fn is_nan_wide<const W: usize>(a: &Wide<W>) -> Narrow<W> {
-    map1::<f64, u32, _>(a, |a| a.is_nan().into())
+/// What a function asks of an f64 in each lane.
+pub(crate) fn classified_wide<const W: usize>(function: MathFn, a: &Wide<W>) -> Narrow<W> {
+    map1::<f64, u32, _>(a, |a| classified(function, a))
 }
 
 /// A math function of f64 values, or `abs` of 64-bit integers.
 pub(crate) fn math_wide<const W: usize>(
     function: MathFn,
     dtype: DType,
-    args: [&Wide<W>; 3],
+    args: [&Wide<W>; 4],
     mask: u64,
 ) -> Wide<W> {
-    let [a, b, c] = args;
+    let a = args[0];
     let mut out = [0; W];
     match dtype {
         DType::I64 => return map1::<i64, i64, _>(a, i64::wrapping_abs),
@@ -520,8 +568,7 @@ pub(crate) fn math_wide<const W: usize>(
         _ => {}
     }
     for i in active(mask) {
-        let [a, b, c] = [a[i], b[i], c[i]].map(f64::from_bits);
-        out[i] = math_f64(function, a, b, c).to_bits();
+        out[i] = math_f64(function, args.map(|a| f64::from_bits(a[i]))).to_bits();
     }
     out
 }

@@ -162,6 +162,10 @@ macro_rules! floats {
                 }
                 check(both, |x, y| call(x.dtype, "fma", vec![x.clone(), y, x]), |x, y| x.mul_add(y, x), "fma");
                 check(both, |x, _| call(DType::Bool, "isnan", vec![x]), |x, _| x.is_nan(), "isnan");
+                check(both, |x, _| call(DType::Bool, "isinf", vec![x]), |x, _| x.is_infinite(), "isinf");
+                check(both, |x, _| call(DType::Bool, "isfinite", vec![x]), |x, _| x.is_finite(), "isfinite");
+                let negative = |x: $t, _: $t| x.is_sign_negative();
+                check(both, |x, _| call(DType::Bool, "signbit", vec![x]), negative, "signbit");
             }
         }
     };
@@ -203,6 +207,11 @@ fn special_functions_have_their_published_values() {
         ("bessel_j1", 1.0, 0.440_050_585_744_933_5),
         ("bessel_y0", 1.0, 0.088_256_964_215_676_97),
         ("bessel_y1", 1.0, -0.781_212_821_300_288_7),
+        ("bessel_i0", 1.0, 1.266_065_877_752_008_4),
+        ("bessel_i1", 1.0, 0.565_159_103_992_485_1),
+        ("bessel_i0", -2.5, 3.289_839_144_050_123),
+        ("nearbyint", 0.5, 0.0),
+        ("logb", -0.3, -2.0),
         ("sinpi", 0.25, std::f64::consts::FRAC_1_SQRT_2),
         ("sinpi", 1e15 + 0.5, 1.0),
         ("sinpi", -7.0, 0.0),
@@ -219,6 +228,20 @@ fn special_functions_have_their_published_values() {
             });
         let found = found.get(0).unwrap().as_f64();
         assert!((found - value).abs() <= 4e-15 * value.abs().min(0.5), "{name}({}) = {found}", x[0]);
+    }
+    for (name, k, x, value) in [
+        ("bessel_jn", 3, 2.0, 0.128_943_249_474_402_06),
+        ("bessel_yn", 2, 2.0, -0.617_408_104_190_682_7),
+        ("ldexp", -3, 5.0, 0.625),
+    ] {
+        let x = vec![x; 32];
+        let found =
+            evaluate(DType::F64, DType::F64, &Buffer::from_slice(&x), &Buffer::from_slice(&x), |x, _| {
+                let args = if name == "ldexp" { vec![x, int(k)] } else { vec![int(k), x] };
+                call(DType::F64, name, args)
+            });
+        let found = found.get(0).unwrap().as_f64();
+        assert!((found - value).abs() <= 4e-15 * value.abs(), "{name}({k}) = {found}");
     }
     for below in [0.5, -2.0, -16000.0] {
         let x = vec![below; 32];

@@ -5,7 +5,7 @@
 //! Operands and result have the same type, except for comparisons: conversions are nodes of a
 //! [`crate::Typed`] expression.
 
-use crate::{BinaryOp, DType, Diagnostic, Number, UnaryOp, special};
+use crate::{BinaryOp, DType, Diagnostic, Number, UnaryOp, bessel, math_function, norms, special};
 
 fn no_meaning(what: &str) -> Diagnostic {
     Diagnostic::new("type", format!("{what} has no meaning"))
@@ -150,6 +150,9 @@ pub fn truncate_to_tf32(x: f32) -> f32 {
 pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
     let first = args.first().copied().ok_or_else(|| no_meaning(name))?;
     let dtype = first.dtype();
+    if let Some(k) = math_function(name).and_then(|f| f.integer) {
+        return with_integer(name, k, args);
+    }
     if let Some(x) = first.as_i128() {
         let second = args.get(1).and_then(|b| b.as_i128());
         return match (name, second) {
@@ -166,6 +169,10 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
     let greater = |x: f64, y: f64| y.is_nan() || x > y || (x == y && x.is_sign_positive());
     let result = match name {
         "isnan" => return Ok(Number::Bool(a.is_nan())),
+        "isinf" => return Ok(Number::Bool(a.is_infinite())),
+        "isfinite" => return Ok(Number::Bool(a.is_finite())),
+        "signbit" => return Ok(Number::Bool(a.is_sign_negative())),
+        "ilogb" => return Ok(Number::I32(norms::ilogb(a))),
         "min" => {
             if smaller(a, b) {
                 a
@@ -184,7 +191,7 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         "floor" => a.floor(),
         "ceil" => a.ceil(),
         "round" => a.round(),
-        "rint" => a.round_ties_even(),
+        "rint" | "nearbyint" => a.round_ties_even(),
         "trunc" => a.trunc(),
         "sqrt" => a.sqrt(),
         "rsqrt" => 1.0 / a.sqrt(),
@@ -225,16 +232,26 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         "bessel_j1" => libm::j1(a),
         "bessel_y0" => libm::y0(a),
         "bessel_y1" => libm::y1(a),
+        "bessel_i0" => bessel::bessel_i0(a),
+        "bessel_i1" => bessel::bessel_i1(a),
         "lgamma" => libm::lgamma(a),
         "tgamma" => libm::tgamma(a),
         "pow" => a.powf(b),
         "fmod" => a % b,
+        // Exact: a multiple of the last place of the smaller one.
+        "remainder" => libm::remainder(a, b),
         // The difference in f64 would be rounded twice.
         "fdim" if dtype == DType::F32 => f64::from(libm::fdimf(a as f32, b as f32)),
         "fdim" => libm::fdim(a, b),
         "nextafter" if dtype == DType::F32 => f64::from(libm::nextafterf(a as f32, b as f32)),
         "nextafter" => libm::nextafter(a, b),
         "hypot" => a.hypot(b),
+        "rhypot" => norms::inverse_norm(&[a, b]),
+        "norm3d" => norms::norm(&[a, b, c]),
+        "rnorm3d" => norms::inverse_norm(&[a, b, c]),
+        "norm4d" => norms::norm(&[a, b, c, value(3)]),
+        "rnorm4d" => norms::inverse_norm(&[a, b, c, value(3)]),
+        "logb" => norms::logb(a),
         // In f64 the product of two f32 is exact, but the sum may round twice.
         "fma" if dtype == DType::F32 => f64::from((a as f32).mul_add(b as f32, c as f32)),
         "fma" => a.mul_add(b, c),
@@ -244,6 +261,22 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
         _ => return Err(no_meaning(name)),
     };
     Ok(Number::F64(result).cast(dtype))
+}
+
+/// A function of a floating-point value and of an integer, the argument with this number.
+fn with_integer(name: &str, integer: usize, args: &[Number]) -> Result<Number, Diagnostic> {
+    let [n, x] = [integer, 1 - integer].map(|k| args.get(k).copied());
+    let (Some(Number::I32(n)), Some(x)) = (n, x.filter(|x| x.dtype().is_float())) else {
+        return Err(no_meaning(name));
+    };
+    let value = x.as_f64();
+    let result = match name {
+        "ldexp" => libm::scalbn(value, n),
+        "bessel_jn" => libm::jn(n, value),
+        "bessel_yn" => libm::yn(n, value),
+        _ => return Err(no_meaning(name)),
+    };
+    Ok(Number::F64(result).cast(x.dtype()))
 }
 
 /// The inverse hyperbolic cosine, NaN below 1.

@@ -12,8 +12,8 @@
 //! integer arithmetic.
 
 use crate::{
-    Access, BinaryOp, DType, DeviceFunction, Diagnostic, Expr, Name, Number, Precision, Reduce, Type,
-    TypeTable, UnaryOp, ValueType, computing_type, math_function, state_type,
+    Access, BinaryOp, DType, DeviceFunction, Diagnostic, Expr, MathResult, Name, Number, Precision, Reduce,
+    Type, TypeTable, UnaryOp, ValueType, computing_type, math_function, state_type,
 };
 
 /// An expression with a type at every node.
@@ -416,8 +416,8 @@ impl Walk<'_, '_> {
         let Some(math) = math_function(function) else {
             return Err(Diagnostic::new("unknown-function", format!("there is no function `{function}`")));
         };
-        let operands = match (math.name, args) {
-            ("isnan", [a]) => match self.own(a)? {
+        let operands = match (math.result, args) {
+            (MathResult::Bool | MathResult::Int, [a]) => match self.own(a)? {
                 ValueType::Of(t) if self.known(&t)?.is_float() => computing_type(self.known(&t)?),
                 _ => self.default_float(a)?,
             },
@@ -426,8 +426,9 @@ impl Walk<'_, '_> {
                 own => self.operation(e, own, wanted)?,
             },
         };
-        let args = args.iter().map(|a| self.value(a, operands)).collect::<Result<_>>()?;
-        Ok(call(if math.name == "isnan" { DType::Bool } else { operands }, args))
+        let typed = args.iter().enumerate().map(|(k, a)| self.value(a, math.operand(k, operands)));
+        let args = typed.collect::<Result<_>>()?;
+        Ok(call(math.result_of(operands), args))
     }
 
     /// Records the types of a reduction and returns its number. Open inputs take the floating-point

@@ -23,8 +23,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BinaryOp, DType, Diagnostic, Expr, MathFunction, Name, Reduce, ReductionOp, StateType, Type, TypeTable,
-    UnaryOp, math_function,
+    BinaryOp, DType, Diagnostic, Expr, MathFunction, MathResult, Name, Reduce, ReductionOp, StateType, Type,
+    TypeTable, UnaryOp, math_function,
 };
 
 /// Placeholder for the type of a temporary that is still to be inferred.
@@ -501,6 +501,19 @@ impl TypeTable<'_> {
     }
 
     fn math(&self, e: &Expr, math: &MathFunction, args: &[Expr]) -> Result<ValueType> {
+        let mut args = args.to_vec();
+        if let Some(k) = math.integer {
+            let a = args.remove(k);
+            let is_integer = match self.infer(&a)? {
+                ValueType::Of(Type::Known(t)) => t.is_integer(),
+                ValueType::IntLiteral => true,
+                _ => false,
+            };
+            if !is_integer {
+                let message = format!("`{}` takes an integer here, and `{a}` is none", math.name);
+                return error(e, "wrong-type", message, format!("write `cast(i32, {a})`"));
+            }
+        }
         let Some((first, rest)) = args.split_first() else { return Ok(ValueType::AnyNumber) };
         let mut meet = self.infer(first)?;
         self.number(first, &meet)?;
@@ -509,8 +522,10 @@ impl TypeTable<'_> {
             self.number(a, &t)?;
             meet = self.meet(e, (first, &meet), (a, &t))?;
         }
-        if math.name == "isnan" {
-            return Ok(ValueType::Of(DType::Bool.into()));
+        match math.result {
+            MathResult::Bool => return Ok(ValueType::Of(DType::Bool.into())),
+            MathResult::Int => return Ok(ValueType::Of(DType::I32.into())),
+            MathResult::Operand => {}
         }
         Ok(match meet {
             ValueType::Of(Type::Known(t)) if t.is_integer() && !math.integers => ValueType::FloatLiteral,

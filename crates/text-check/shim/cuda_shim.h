@@ -322,15 +322,58 @@ inline long double shim_normcdf_long(const long double x) {
 inline long double shim_normcdfinv_long(const long double p) {
     return -1.4142135623730950488L * shim_erfcinv_long(2 * p);
 }
+inline long double shim_cyl_bessel_i_long(const int order, const long double x) {
+    long double term = order == 0 ? 1 : 0.5L * x, sum = term;
+    for (int k = 1; k < 2000; ++k) {
+        term *= 0.25L * x * x / k / (k + order);
+        sum += term;
+        if (!(fabsl(term) > 1e-22L * fabsl(sum))) break;
+    }
+    return sum;
+}
+inline long double shim_cyl_bessel_i0_long(const long double x) { return shim_cyl_bessel_i_long(0, x); }
+inline long double shim_cyl_bessel_i1_long(const long double x) { return shim_cyl_bessel_i_long(1, x); }
 #define SHIM_LONG(name) \
     inline double shim_##name(const double x) { return static_cast<double>(shim_##name##_long(x)); } \
     inline float shim_##name##f(const float x) { return static_cast<float>(shim_##name##_long(x)); }
+SHIM_LONG(cyl_bessel_i0)
+SHIM_LONG(cyl_bessel_i1)
 SHIM_LONG(erfcx)
 SHIM_LONG(erfcinv)
 SHIM_LONG(erfinv)
 SHIM_LONG(normcdf)
 SHIM_LONG(normcdfinv)
 #undef SHIM_LONG
+// Lengths of vectors: squares of doubles fit a long double.
+template <typename T> inline T shim_norm(const bool inverse, const T a, const T b, const T c, const T d) {
+    if (isinf(a) || isinf(b) || isinf(c) || isinf(d)) return inverse ? T(0) : T(INFINITY);
+    const long double wa = a, wb = b, wc = c, wd = d;
+    const long double length = sqrtl(wa * wa + wb * wb + wc * wc + wd * wd);
+    return static_cast<T>(inverse ? 1 / length : length);
+}
+#define SHIM_NORMS(type, suffix) \
+    inline type shim_rhypot##suffix(const type a, const type b) { return shim_norm<type>(true, a, b, 0, 0); } \
+    inline type shim_norm3d##suffix(const type a, const type b, const type c) { return shim_norm<type>(false, a, b, c, 0); } \
+    inline type shim_rnorm3d##suffix(const type a, const type b, const type c) { return shim_norm<type>(true, a, b, c, 0); } \
+    inline type shim_norm4d##suffix(const type a, const type b, const type c, const type d) { return shim_norm<type>(false, a, b, c, d); } \
+    inline type shim_rnorm4d##suffix(const type a, const type b, const type c, const type d) { return shim_norm<type>(true, a, b, c, d); }
+SHIM_NORMS(float, f)
+SHIM_NORMS(double, )
+#undef SHIM_NORMS
+#define rhypotf shim_rhypotf
+#define rhypot shim_rhypot
+#define norm3df shim_norm3df
+#define norm3d shim_norm3d
+#define rnorm3df shim_rnorm3df
+#define rnorm3d shim_rnorm3d
+#define norm4df shim_norm4df
+#define norm4d shim_norm4d
+#define rnorm4df shim_rnorm4df
+#define rnorm4d shim_rnorm4d
+#define cyl_bessel_i0f shim_cyl_bessel_i0f
+#define cyl_bessel_i0 shim_cyl_bessel_i0
+#define cyl_bessel_i1f shim_cyl_bessel_i1f
+#define cyl_bessel_i1 shim_cyl_bessel_i1
 #define erfcxf shim_erfcxf
 #define erfcx shim_erfcx
 #define erfcinvf shim_erfcinvf

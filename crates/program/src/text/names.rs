@@ -233,9 +233,10 @@ impl Names {
             }
             ValueKind::Binary(op, a, _) => Some(if op.is_comparison() { DType::Bool } else { a.dtype }),
             ValueKind::Call { function, args, .. } => {
-                match (is_math(function), self.functions.get(function)) {
-                    (true, _) if *function == "isnan" => Some(DType::Bool),
-                    (false, Some(result)) => Some(*result),
+                let math = math_function(function).filter(|_| is_math(function));
+                match (math, self.functions.get(function)) {
+                    (Some(math), _) => math.of_operands(args).map(|a| math.result_of(a.dtype)),
+                    (None, Some(result)) => Some(*result),
                     _ => args.first().map(|a| a.dtype),
                 }
             }

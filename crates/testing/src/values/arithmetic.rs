@@ -153,6 +153,16 @@ pub(super) fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> 
             if a.is_finite() { (a / unit).trunc() * unit } else { a }
         }
         ("fmod", [a, b]) => a % b,
+        ("nearbyint", [a]) => libm::rint(*a),
+        ("remainder", [a, b]) => ieee_remainder(*a, *b),
+        ("logb", [a]) if *a == 0.0 => f64::NEG_INFINITY,
+        ("logb", [a]) if a.is_finite() => exponent(*a).into(),
+        ("logb", [a]) => a.abs(),
+        ("rhypot", [a, b]) => 1.0 / libm::hypot(*a, *b),
+        ("norm3d", [a, b, c]) => length(&[*a, *b, *c]),
+        ("rnorm3d", [a, b, c]) => 1.0 / length(&[*a, *b, *c]),
+        ("norm4d", [a, b, c, d]) => length(&[*a, *b, *c, *d]),
+        ("rnorm4d", [a, b, c, d]) => 1.0 / length(&[*a, *b, *c, *d]),
         ("fdim", [a, b]) if a.is_nan() || b.is_nan() => f64::NAN,
         ("fdim", [a, b]) if a <= b => 0.0,
         ("fdim", [a, b]) if t == DType::F64 => a - b,
@@ -205,6 +215,47 @@ pub(super) fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> 
         _ => return refuse(format!("{function}?")),
     };
     Ok(round(t, exact))
+}
+
+/// The exponent of the leading bit of a finite number other than 0.
+pub(super) fn exponent(a: f64) -> i32 {
+    let mut exponent = 0;
+    let mut a = a.abs();
+    while a >= 2.0 {
+        a *= 0.5;
+        exponent += 1;
+    }
+    while a < 1.0 {
+        a *= 2.0;
+        exponent -= 1;
+    }
+    exponent
+}
+
+/// `a` less the multiple of `b` that is nearest, of two the even one.
+fn ieee_remainder(a: f64, b: f64) -> f64 {
+    let b = b.abs();
+    if b.is_infinite() && a.is_finite() {
+        return a;
+    }
+    // Of two times `b`, so that it is known whether the multiple is even; enlarged, so that halves
+    // are exact.
+    let doubled = 2.0 * b;
+    let large = if b < 1e-200 { 2f64.powi(200) } else { 1.0 };
+    let rest = large * if doubled.is_finite() { a.abs() % doubled } else { a.abs() };
+    let b = large * b;
+    let near = match rest {
+        _ if rest.is_nan() || b.is_nan() => return f64::NAN,
+        rest if rest <= 0.5 * b => rest,
+        rest if rest - b < 0.5 * b => rest - b,
+        rest => (rest - b) - b,
+    } / large;
+    if near == 0.0 { near.copysign(a) } else { near * 1f64.copysign(a) }
+}
+
+/// The length of a vector, by the lengths of two.
+fn length(parts: &[f64]) -> f64 {
+    parts.iter().fold(0.0, |length, x| libm::hypot(length, *x))
 }
 
 /// The number of a type next to `a` on the side of `b`.

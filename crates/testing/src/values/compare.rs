@@ -474,6 +474,7 @@ fn apart(statement: &Statement) -> i128 {
         Expr::Call { function, .. } => match &**function {
             "exp10" => 5,
             "erfinv" | "erfcinv" | "normcdf" | "normcdfinv" => 6,
+            "rhypot" | "norm3d" | "norm4d" | "rnorm3d" | "rnorm4d" => 5,
             "tgamma" | "erfcx" => 10,
             "lgamma" => 16,
             _ => 2,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{BinaryOp, Buffer, DType, Expr, LoopKernel, Name, Number, Reduce, UnaryOp};
 
 use super::{
-    arithmetic::{compare, floats, floor_div, has_update, integers, library, shift, updated},
+    arithmetic::{compare, exponent, floats, floor_div, has_update, integers, library, shift, updated},
     kernel::{Kernel, Loop, Statement, Target},
     number::{Value, wrap},
     types::{Own, Scope, Stop, at_least_32, refuse},
@@ -198,9 +198,12 @@ impl<'a> Machine<'a> {
                 (false, _) => Value::Int(t, high),
             });
         }
+        if matches!(function, "ldexp" | "bessel_jn" | "bessel_yn") {
+            return Err(Stop::Unsaid(format!("{function} of a number and an integer")));
+        }
         let meeting = self.scope.arguments(args)?;
         let t = match function {
-            "isnan" => self.settle(meeting, None)?,
+            "isnan" | "isinf" | "isfinite" | "signbit" | "ilogb" => self.settle(meeting, None)?,
             // A typed value is not widened: arguments have no context other than the type in which
             // they meet.
             _ => at_least_32(self.settle(own, want)?),
@@ -216,7 +219,18 @@ impl<'a> Machine<'a> {
         }
         Ok(match (function, &*ints, &*reals) {
             ("isnan", [], [x]) => Value::Bool(x.is_nan()),
-            ("isnan", ..) => return Err(Stop::Unsaid("isnan of an integer".into())),
+            ("isinf", [], [x]) => Value::Bool(*x == f64::INFINITY || *x == f64::NEG_INFINITY),
+            ("isfinite", [], [x]) => Value::Bool(x.abs() < f64::INFINITY),
+            ("signbit", [], [x]) if x.is_nan() => {
+                return Err(Stop::Unsaid("the sign of NaN".into()));
+            }
+            ("signbit", [], [x]) => Value::Bool(*x < 0.0 || 1.0 / x < 0.0),
+            ("ilogb", [], [x]) if *x == 0.0 || x.is_nan() => Value::Int(DType::I32, i32::MIN.into()),
+            ("ilogb", [], [x]) if x.is_infinite() => Value::Int(DType::I32, i32::MAX.into()),
+            ("ilogb", [], [x]) => Value::Int(DType::I32, exponent(*x).into()),
+            ("isnan" | "isinf" | "isfinite" | "signbit" | "ilogb", ..) => {
+                return Err(Stop::Unsaid(format!("{function} of an integer")));
+            }
             ("min", [a, b], _) => Value::Int(t, *a.min(b)),
             ("max", [a, b], _) => Value::Int(t, *a.max(b)),
             ("abs", [a], _) => Value::Int(t, wrap(t, a.abs())),

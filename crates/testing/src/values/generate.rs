@@ -20,8 +20,22 @@ pub(super) const INTEGERS: [DType; 8] =
     [DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64];
 
 /// Functions whose values are exact or correctly rounded.
-pub(super) const EXACT: [&str; 11] =
-    ["floor", "ceil", "round", "rint", "trunc", "sqrt", "fmod", "fdim", "nextafter", "fma", "copysign"];
+pub(super) const EXACT: [&str; 14] = [
+    "floor",
+    "ceil",
+    "round",
+    "rint",
+    "nearbyint",
+    "trunc",
+    "sqrt",
+    "fmod",
+    "remainder",
+    "logb",
+    "fdim",
+    "nextafter",
+    "fma",
+    "copysign",
+];
 
 /// The kind of expression to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,13 +274,16 @@ impl Generator {
                 let b = self.mixed(depth - 1);
                 call(self.rng.pick(&["min", "max"]), vec![a, b])
             }
-            3 | 4 => call(self.rng.pick(&["floor", "ceil", "round", "trunc", "sqrt"]), vec![a]),
+            3 | 4 => {
+                let of = ["floor", "ceil", "round", "trunc", "sqrt", "nearbyint", "logb"];
+                call(self.rng.pick(&of), vec![a])
+            }
             5 => match self.rng.below(3) {
                 0 => {
                     let (b, c) = (self.mixed(depth - 1), self.mixed(depth - 1));
                     call("fma", vec![a, b, c])
                 }
-                1 => call("fmod", vec![a, self.mixed(depth - 1)]),
+                1 => call(self.rng.pick(&["fmod", "remainder"]), vec![a, self.mixed(depth - 1)]),
                 _ => call("copysign", vec![a, self.mixed(depth - 1)]),
             },
             6 if may_be_raised(&a) => {
@@ -288,7 +305,9 @@ impl Generator {
                 let (a, b) = (self.expr(Kind::Bool, depth - 1), self.expr(Kind::Bool, depth - 1));
                 Expr::binary(self.rng.pick(&[And, Or, And, Or, Eq, Ne]), a, b)
             }
-            3 if !self.floats.is_empty() => call("isnan", vec![self.expr(Kind::Float, depth - 1)]),
+            3 if !self.floats.is_empty() => {
+                call(self.rng.pick(&["isnan", "isinf", "isfinite"]), vec![self.expr(Kind::Float, depth - 1)])
+            }
             _ => {
                 let (a, b) = (self.mixed(depth - 1), self.mixed(depth - 1));
                 let (a, b) = self.joined(a, b);

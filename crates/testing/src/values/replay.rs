@@ -204,7 +204,7 @@ fn free(kernel: &Kernel, parsed: &LoopKernel, known: &Parameters) -> BTreeSet<us
                 Expr::Call { function, .. } => {
                     EXACT.contains(&function.as_str())
                         || MATH_FUNCTIONS.iter().any(|f| f.name == function.as_str() && f.integers)
-                        || function.as_str() == "isnan"
+                        || ["isnan", "isinf", "isfinite"].contains(&function.as_str())
                 }
                 _ => true,
             }

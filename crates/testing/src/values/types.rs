@@ -185,9 +185,13 @@ impl Scope {
             }
             Expr::Call { function, args, .. } => match function.as_str() {
                 "lowest" | "highest" => Own::End,
-                "isnan" => {
+                "isnan" | "isinf" | "isfinite" | "signbit" => {
                     self.arguments(args)?;
                     Own::Of(DType::Bool)
+                }
+                "ilogb" => {
+                    self.arguments(args)?;
+                    Own::Of(DType::I32)
                 }
                 "min" | "max" | "abs" => self.arguments(args)?.wide(),
                 _ => match self.arguments(args)?.wide() {

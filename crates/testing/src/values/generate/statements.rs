@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use loopwright_kernel_ir::{Access, BinaryOp, DType, Expr, MATH_FUNCTIONS, Name, Reduce, UnaryOp, UpdateOp};
+use loopwright_kernel_ir::{
+    Access, BinaryOp, DType, Expr, MATH_FUNCTIONS, MathFunction, MathResult, Name, Reduce, UnaryOp, UpdateOp,
+};
 
 use super::{EXACT, Generator, INTEGERS, Kind, call, from};
 use crate::{
@@ -167,8 +169,11 @@ impl Generator {
 
     fn inexact(&mut self) -> Expr {
         // Bessel functions are near in numbers, not in units, where they are zero.
-        let is_drawn = |name: &str| name != "isnan" && !name.starts_with("bessel_") && !EXACT.contains(&name);
-        let of = MATH_FUNCTIONS.iter().filter(|f| f.arity > 0 && !f.integers && is_drawn(f.name));
+        let is_drawn = |f: &MathFunction| {
+            let plain = f.result == MathResult::Operand && f.integer.is_none() && !f.integers && f.arity > 0;
+            plain && !f.name.starts_with("bessel_") && !EXACT.contains(&f.name)
+        };
+        let of = MATH_FUNCTIONS.iter().filter(|f| is_drawn(f));
         let functions: Vec<_> = of.collect();
         let f = functions[self.rng.below(functions.len())];
         let args = (0..f.arity).map(|_| self.mixed(1)).collect();
