@@ -1055,7 +1055,9 @@ class Steps:
         """
         return self._step("buffer_array", arguments, options)
 
-    def pack_array(self, array: str, *, name: Optional[str] = None) -> Kernel:
+    def pack_array(
+        self, array: str, *, name: Optional[str] = None, separate: Optional[int] = None
+    ) -> Kernel:
         r"""
         `pack_array(x)`: gives an argument a copy in global memory, which the kernel uses instead
         and whose layout is free.
@@ -1071,6 +1073,11 @@ class Steps:
         `pad_array_axis` pads them. The nests are split and tagged like others:
         spread over blocks, they become kernels of their own.
 
+        With `separate=1`, each value of that axis has an array of its own, `x_pack_0`, `x_pack_1`,
+        ..., as `separate_axis` makes them, and an instruction of its own,
+        `x_load_0`, ..., in one nest over the other axes: an array of structures that the caller
+        passes is a structure of arrays to the kernel.
+
         Cells of which the kernel reads what the caller has left in them, and those that it does not
         write, need the first nest. It is left out where the kernel is proved to write each cell
         before it reads it: then `x` remains an array that is only written.
@@ -1085,9 +1092,9 @@ class Steps:
         `buffer_array`. Facts are declared of arguments, and would not be known
         of a copy: an array that has some is refused.
 
-        In text: `pack_array(x)` with the option `name=x_pack`.
+        In text: `pack_array(x)` with the options `name=x_pack` and `separate=1`.
         """
-        return self._step("pack_array", (array,), {"name": name})
+        return self._step("pack_array", (array,), {"name": name, "separate": separate})
 
     def map_array(self, *arguments: Argument, **options: Argument) -> Kernel:
         r"""
@@ -1734,8 +1741,14 @@ class Steps:
         `(k // 10)*10 + k % 10` becomes `k`. Of floating-point numbers, products and quotients by 1,
         differences with 0 and double negations go, and literals whose result is exact in every type
         become one: `2.0*4.0*x[i]*1.0` is `8.0*x[i]`. Subscripts are written as the functions that
-        they are. What would not become shorter stays. The declared kernel changes in the same way,
-        and keeps its `origin`, with which `run --verify` compares.
+        they are. Where domain and assumptions decide a condition, as `i >= 0` where `i` counts from
+        0, the value that is always chosen stays, and a predicate that always holds goes. What would
+        not become shorter stays. The declared kernel changes in the same way, and keeps its
+        `origin`, with which `run --verify` compares.
+
+        A copy of an instruction, as `index_set_split` makes, has conditions that its own part of
+        the domain decides; they stay, since the declared instruction has both parts. Lowering folds
+        comparisons of numbers.
 
         Lowering and compilers do most of this by themselves. The step is for the kernel's text, and
         for steps that compare expressions as they are written, such as

@@ -35,7 +35,11 @@ pub(crate) fn decided(kernel: &LoopKernel, ids: &[Name]) -> BTreeMap<Name, (Form
             continue;
         }
         let choices = Choices { lookup: &lookup, table: &table, inames: i.within.clone() };
-        let predicate = i.predicate.as_ref().map(|p| choices.of(p, &Known::default()));
+        let predicate = i.predicate.as_ref().map(|p| match choices.of(p, &Known::default()) {
+            // An instruction that never runs stays as it is written.
+            Expr::Bool(false) => p.clone(),
+            decided => decided,
+        });
         // What holds where the instruction runs at all is known in its value.
         let known = Known { conditions: predicate.iter().map(|p| (p.clone(), true)).collect() };
         let value = choices.of(&i.value, &known);
@@ -73,8 +77,13 @@ impl Choices<'_, '_> {
         if let Expr::Bool(value) = condition {
             return Some(*value);
         }
+        // A temporary may have another value than it had as a bound of a loop around.
+        let is_fixed = |e: &Expr| e.names().iter().all(|n| self.lookup.temporary(n).is_none());
+        if !is_fixed(condition) {
+            return None;
+        }
         let mut standing = Standing::new(self.lookup, &self.inames);
-        for (condition, value) in &known.conditions {
+        for (condition, value) in known.conditions.iter().filter(|(c, _)| is_fixed(c)) {
             let rows = match value {
                 true => standing.where_true(condition),
                 false => standing.where_false(condition),

@@ -7,7 +7,7 @@ use loopwright_kernel_ir::{
 use loopwright_legality::{Judgement, Verdict, judge_by_proof};
 
 use crate::{
-    Transform,
+    SeparateAxis, Transform,
     rewrite::{element, fresh, rename_array, require_fresh, require_no_table, touches, tree},
 };
 
@@ -25,6 +25,11 @@ step! {
     /// [`PadArrayAxis`](crate::PadArrayAxis) pads them. The nests are split and tagged like others:
     /// spread over blocks, they become kernels of their own.
     ///
+    /// With `separate=1`, each value of that axis has an array of its own, `x_pack_0`, `x_pack_1`,
+    /// ..., as [`SeparateAxis`](crate::SeparateAxis) makes them, and an instruction of its own,
+    /// `x_load_0`, ..., in one nest over the other axes: an array of structures that the caller
+    /// passes is a structure of arrays to the kernel.
+    ///
     /// Cells of which the kernel reads what the caller has left in them, and those that it does not
     /// write, need the first nest. It is left out where the kernel is proved to write each cell
     /// before it reads it: then `x` remains an array that is only written.
@@ -38,7 +43,7 @@ step! {
     /// [`BufferArray`](crate::BufferArray). Facts are declared of arguments, and would not be known
     /// of a copy: an array that has some is refused.
     ///
-    /// In text: `pack_array(x)` with the option `name=x_pack`.
+    /// In text: `pack_array(x)` with the options `name=x_pack` and `separate=1`.
     ///
     /// # Before and after
     ///
@@ -90,6 +95,10 @@ step! {
         /// The copy's name; by default the array's with the suffix `_pack`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<Name> = option(),
+        /// An axis of a constant length: the copy has an array of its own for each of its values.
+        /// Negative ones count from the end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub separate: Option<i64> = option(),
     }
     table: "pack_array(x)" => "`split_array_dim(k, ...)`, `tag_array_axes`, for arguments",
     methods: {
@@ -103,7 +112,7 @@ step! {
 impl PackArray {
     /// A copy with the default name.
     pub fn new(array: impl Into<Name>) -> Self {
-        PackArray { array: array.into(), name: None }
+        PackArray { array: array.into(), name: None, separate: None }
     }
 
     fn refuse(&self, why: &str, help: &str) -> Diagnostic {
@@ -134,7 +143,29 @@ impl PackArray {
         Ok((array, lengths))
     }
 
-    /// One of the nests: the instruction, with its loops and their domain.
+    /// The separated axis, with its length.
+    fn separated(&self, lengths: &[Aff]) -> Result<Option<(usize, i64)>, Diagnostic> {
+        let Some(given) = self.separate else { return Ok(None) };
+        let axes = lengths.len() as i64;
+        let axis = usize::try_from(if given < 0 { given + axes } else { given }).ok();
+        let Some((axis, length)) = axis.and_then(|k| Some((k, lengths.get(k)?))) else {
+            let why = format!("it has no axis {given}");
+            return Err(self.refuse(&why, "axes are numbered from 0; -1 is the last"));
+        };
+        match length.as_constant() {
+            Some(n @ 1..=MOST_PIECES) => Ok(Some((axis, n))),
+            Some(n) => {
+                let why = format!("{n} arrays of their own would be made");
+                Err(self.refuse(&why, "an axis of at most 64 values can be separated"))
+            }
+            None => {
+                let why = format!("the length of axis {axis} is `{length}`, and no number");
+                Err(self.refuse(&why, "fix the parameter with `fix_parameters`"))
+            }
+        }
+    }
+
+    /// One of the nests: the instructions, with their loops and their domain.
     fn nest(
         &self,
         data: &KernelData,
@@ -151,22 +182,35 @@ impl PackArray {
             constraints.push(Constraint::nonneg(Aff::var(iname)));
             constraints.push(Constraint::lt(&Aff::var(iname), length)?);
         }
-        let index: Vec<Expr> = inames.iter().map(|n| Expr::Name(n.clone())).collect();
-        let id = fresh(data, &format!("{}_{word}", self.array));
-        let instruction = Instruction {
-            within: inames.clone(),
-            made_by: Some(Name::new("pack_array")),
-            ..Instruction::new(
-                &id,
-                vec![Access::new(to, index.clone())],
-                element(from, index),
-                Role::Copies { source: from.clone() },
-            )
-        };
-        let leaf = Tree::Leaf(PartRef { instruction: id, part: Part::Whole });
-        let tree = tree::nest(&inames, vec![leaf]);
-        let domain = (!inames.is_empty()).then_some(Domain { inames, constraints });
-        Ok(Nest { instruction, domain, tree })
+        let separated = self.separated(lengths)?;
+        let mut within = inames.clone();
+        if let Some((axis, _)) = separated {
+            let iname = within.remove(axis);
+            constraints.retain(|c| !c.aff.mentions(&iname));
+        }
+        let mut instructions = Vec::new();
+        for piece in 0..separated.map_or(1, |(_, length)| length) {
+            let mut index: Vec<Expr> = inames.iter().map(|n| Expr::Name(n.clone())).collect();
+            let mut id = format!("{}_{word}", self.array);
+            if let Some((axis, _)) = separated {
+                index[axis] = Expr::Int(piece);
+                id = format!("{id}_{piece}");
+            }
+            instructions.push(Instruction {
+                within: within.clone(),
+                made_by: Some(Name::new("pack_array")),
+                ..Instruction::new(
+                    fresh(data, &id),
+                    vec![Access::new(to, index.clone())],
+                    element(from, index),
+                    Role::Copies { source: from.clone() },
+                )
+            });
+        }
+        let leaf = |i: &Instruction| Tree::Leaf(PartRef { instruction: i.id.clone(), part: Part::Whole });
+        let tree = tree::nest(&within, instructions.iter().map(leaf).collect());
+        let domain = (!within.is_empty()).then_some(Domain { inames: within, constraints });
+        Ok(Nest { instructions, domain, tree })
     }
 
     /// The kernel with the copy, filled first or not.
@@ -181,7 +225,7 @@ impl PackArray {
             }
             None => fresh(kernel, &format!("{source}_pack")),
         };
-        kernel.edit(|data| {
+        let packed = kernel.edit(|data| {
             rename_array(data, source, &copy);
             let axes = array.axes.iter().map(|a| Axis::new(a.length.clone())).collect();
             data.temporaries.push(Array::new(&copy, array.dtype.clone(), axes, AddressSpace::Global));
@@ -189,22 +233,29 @@ impl PackArray {
                 let nest = self.nest(data, &lengths, source, &copy, true)?;
                 data.domains.extend(nest.domain);
                 data.tree.splice(0..0, nest.tree);
-                data.instructions.insert(0, nest.instruction);
+                data.instructions.splice(0..0, nest.instructions);
             }
             if is_written {
                 let nest = self.nest(data, &lengths, &copy, source, false)?;
                 data.domains.extend(nest.domain);
                 data.tree.extend(nest.tree);
-                data.instructions.push(nest.instruction);
+                data.instructions.extend(nest.instructions);
             }
-            Ok(())
-        })
+            Ok::<(), Diagnostic>(())
+        })?;
+        match self.separate {
+            Some(axis) => SeparateAxis::new(copy, axis).apply(&packed),
+            None => Ok(packed),
+        }
     }
 }
 
-/// An instruction that copies the array, with its domain and its loops.
+/// The most arrays that the copy is separated into, as by [`SeparateAxis`].
+const MOST_PIECES: i64 = 64;
+
+/// The instructions that copy the array, with their domain and their loops.
 struct Nest {
-    instruction: Instruction,
+    instructions: Vec<Instruction>,
     domain: Option<Domain>,
     tree: Vec<Tree>,
 }

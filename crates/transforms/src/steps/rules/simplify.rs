@@ -30,7 +30,7 @@ step! {
     /// `(k // 10)*10 + k % 10` becomes `k`. Of floating-point numbers, products and quotients by 1,
     /// differences with 0 and double negations go, and literals whose result is exact in every type
     /// become one: `2.0*4.0*x[i]*1.0` is `8.0*x[i]`. Subscripts are written as the functions that
-    /// they are. Of conditions that domain and assumptions decide, as `i >= 0` where `i` counts from
+    /// they are. Where domain and assumptions decide a condition, as `i >= 0` where `i` counts from
     /// 0, the value that is always chosen stays, and a predicate that always holds goes. What would
     /// not become shorter stays. The declared kernel changes in the same way, and keeps its
     /// `origin`, with which `run --verify` compares.
