@@ -41,6 +41,7 @@ mod dtype;
 mod expr;
 mod flat;
 mod float8;
+mod foreign_function;
 mod function;
 #[doc = include_str!("../grammar.md")]
 pub mod grammar {}

@@ -489,7 +489,7 @@ impl TypeTable<'_> {
                     let index: Vec<String> = args.iter().map(ToString::to_string).collect();
                     Some(format!("it is an array: write `{function}[{}]`", index.join(", ")))
                 }
-                None => of_cuda(function, args)
+                None => crate::foreign_function::of_c(function, args)
                     .or_else(|| crate::suggest::did_you_mean(function, names.chain(own).chain(operators))),
             };
             let help =
@@ -559,27 +559,5 @@ pub(crate) fn assignable(value: &ValueType, to: &Type) -> bool {
         (_, Type::Known(DType::Bool)) => false,
         (ValueType::FloatLiteral, Type::Known(t)) => t.is_float(),
         _ => true,
-    }
-}
-
-/// What an intrinsic function of CUDA C is here.
-fn of_cuda(function: &str, args: &[Expr]) -> Option<String> {
-    let list = args.iter().map(Expr::to_string).collect::<Vec<_>>().join(", ");
-    let name = function.strip_prefix("__")?;
-    let stem = name.strip_suffix('f').unwrap_or(name);
-    match (stem, args) {
-        ("fdivide", [a, b]) => Some(format!("write `{a} / {b}`")),
-        ("ldg", [a]) => Some(format!("write `{a}`")),
-        _ => Some(match math_function(stem) {
-            Some(known) if known.fast => {
-                format!("write `fast.{stem}({list})`, or `{stem}({list})` for accurate values")
-            }
-            Some(_) => format!("write `{stem}({list})`"),
-            // The name itself is not for users to define.
-            None => format!(
-                "call it in a function of your own: `function own_{}(f32) -> f32 {{ ... }}`",
-                name.trim_matches('_')
-            ),
-        }),
     }
 }

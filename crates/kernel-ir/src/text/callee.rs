@@ -268,7 +268,7 @@ impl Parser {
                 }
                 false => crate::suggest::did_you_mean(name, known).unwrap_or_else(|| {
                     "a kernel that is called stands above the call, with its lines in braces: `kernel \
-                     total(...) { ... }`; or in a library, which is given beside the kernel"
+                     total(...) { ... }`; or in another text, given by `--library FILE` or `parse_with`"
                         .into()
                 }),
             };

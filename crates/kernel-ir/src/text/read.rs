@@ -199,7 +199,8 @@ fn prepare(draft: &mut Draft) -> Result<(), Diagnostics> {
     if !wrong.is_empty() {
         return Err(Diagnostics(wrong));
     }
-    rows::resolve(&mut draft.data, &draft.map, &draft.shaped)?;
+    let called: Vec<Name> = draft.callees.iter().map(|c| c.name.clone()).collect();
+    rows::resolve(&mut draft.data, &draft.map, &draft.shaped, &called)?;
     let complex = complex::is_in(draft);
     let aliases = complex::aliases(draft);
     let called = draft.called;

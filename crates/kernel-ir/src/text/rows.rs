@@ -9,8 +9,9 @@
 use std::ops::Range;
 
 use crate::{
-    Access, Diagnostic, Diagnostics, Expr, Instruction, KernelData, Name, Place, Reduce, Rule,
+    Access, Diagnostic, Diagnostics, Expr, Instruction, KernelData, Name, Place, Reduce, ReductionOp, Rule,
     inline::Sub,
+    math_function,
     text::{
         operator::Shaped,
         shape::{Part, Shape, count},
@@ -54,6 +55,15 @@ pub(super) fn target_mark(array: &str, of: &str, fields: usize, span: Range<usiz
     mark(format!("{TARGET}{array} {of}"), vec![Expr::Int(i64::try_from(fields).unwrap_or(0))], span)
 }
 
+/// The place of a slice, if the expression is one.
+fn slice_of(e: &Expr) -> Option<Range<usize>> {
+    let Expr::Subscript(access) = e else { return None };
+    access.index.iter().find_map(|sub| match sub {
+        Expr::Call { function, args, .. } if **function == *SLICE => Some(span_of(args)),
+        _ => None,
+    })
+}
+
 /// The name of the array and of its struct in a mark.
 fn names_in<'e>(function: &'e str, kind: &str) -> Option<(&'e str, &'e str)> {
     function.strip_prefix(kind)?.split_once(' ')
@@ -86,6 +96,8 @@ struct Rows<'a> {
     data: &'a KernelData,
     map: &'a SourceMap,
     shaped: &'a [Shaped],
+    /// The kernels that may be called.
+    called: &'a [Name],
     /// The whole item, where no part of it is meant.
     place: Option<Place>,
 }
@@ -101,9 +113,14 @@ fn taken(n: usize) -> String {
 type Found<T> = Result<T, Box<Diagnostic>>;
 
 /// Writes out all rows and structs that operators take and give.
-pub(super) fn resolve(data: &mut KernelData, map: &SourceMap, shaped: &[Shaped]) -> Result<(), Diagnostics> {
+pub(super) fn resolve(
+    data: &mut KernelData,
+    map: &SourceMap,
+    shaped: &[Shaped],
+    called: &[Name],
+) -> Result<(), Diagnostics> {
     let old = data.clone();
-    let rows = |item: &Item| Rows { data: &old, map, shaped, place: map.locate(item, "") };
+    let rows = |item: &Item| Rows { data: &old, map, shaped, called, place: map.locate(item, "") };
     let failed = |d: Box<Diagnostic>| Diagnostics(vec![*d]);
     for (k, rule) in data.rules.iter_mut().enumerate() {
         let rows = rows(&Item::Rule(k));
@@ -432,11 +449,41 @@ impl Rows<'_> {
         Ok(())
     }
 
+    /// Whether something has this name that is called as a function is.
+    fn is_known(&self, function: &str) -> bool {
+        let data = self.data;
+        math_function(function).is_some()
+            || ReductionOp::is_library(function)
+            || data.reductions.iter().any(|r| *r.name == *function)
+            || data.functions.iter().any(|f| *f.name == *function)
+            || data.rules.iter().any(|r| *r.name == *function)
+    }
+
+    /// The refusal of a slice that is given to what does not exist.
+    fn no_kernel(&self, name: &Name, span: Range<usize>) -> Diagnostic {
+        let operators = self.data.reductions.iter().map(|r| r.name.as_str());
+        let help = crate::suggest::did_you_mean(name, self.called.iter().map(Name::as_str).chain(operators));
+        let help = help.unwrap_or_else(|| {
+            "a kernel that is called stands above the call, `kernel total(...) { ... }`, or in another text, \
+             given by `--library FILE` or `parse_with`; an operator is a `reduction` line"
+                .into()
+        });
+        Diagnostic::new(
+            "unknown-name",
+            format!("there is no kernel and no operator `{name}` above this line"),
+        )
+        .at(Some(self.map.place(span)))
+        .help(help)
+    }
+
     /// Refuses what is left of marks.
     fn no_marks(&self, e: &Expr) -> Found<()> {
         let mut found = None;
         e.visit(&mut |e| {
             let Expr::Call { function, args, .. } = e else { return };
+            if found.is_none() && !function.contains(' ') && !self.is_known(function) {
+                found = args.iter().find_map(slice_of).map(|span| self.no_kernel(function, span));
+            }
             let place = || self.map.place(span_of(args));
             if **function == *SLICE {
                 found.get_or_insert_with(|| slice_here(place()));

@@ -97,8 +97,8 @@ impl Choices<'_, '_> {
     fn of(&self, e: &Expr, known: &Known) -> Expr {
         match e {
             Expr::If(c, a, b) => {
-                let c = self.of(c, known);
-                let chosen = match self.decides(&c, known) {
+                let inside = self.of(c, known);
+                let chosen = match self.decides(&inside, known) {
                     Some(true) => Some(a),
                     Some(false) => Some(b),
                     None => None,
@@ -108,6 +108,8 @@ impl Choices<'_, '_> {
                 {
                     return self.of(chosen, known);
                 }
+                // A choice that is decided and stays has its condition as it is written.
+                let c = if chosen.is_some() { (**c).clone() } else { inside };
                 let (a, b) = (self.of(a, &known.and(&c, true)), self.of(b, &known.and(&c, false)));
                 Expr::If(c.into(), a.into(), b.into())
             }
