@@ -208,7 +208,12 @@ fn what_steps_of_the_user_leave_open_is_found() {
              split_iname(i_inner, 256, outer=i_part, inner=i_thread)\n\
              tag_inames(i_thread: thread.x, i_part: ilp)\n",
         ),
-        (sums, "split_iname(i, 256)\ntag_inames(i_inner: thread.x)", "tag_inames(r: block.x)\n"),
+        (
+            sums,
+            "split_iname(i, 256)\ntag_inames(i_inner: thread.x)",
+            "split_iname(i_outer, 4, outer=i_outer_2, inner=i_outer_inner)\n\
+             tag_inames(r: block.x, i_outer_inner: ilp)\n",
+        ),
         (scale, "tag_inames(i: block.y)", "split_iname(j, 256)\ntag_inames(j_inner: thread.x)\n"),
         (
             scale,

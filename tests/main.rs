@@ -14,6 +14,7 @@ mod sequential;
 mod suite;
 
 mod atoms;
+mod auto_begun;
 mod auto_launch;
 mod auto_products;
 mod body_limit;

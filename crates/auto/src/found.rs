@@ -8,7 +8,9 @@ use loopwright_poly::{System, remembering};
 use loopwright_transforms::{Pipeline, Step};
 
 use crate::{
-    Launch, Nest, Proposal, RULES, fit,
+    Launch, Nest, Proposal, RULES,
+    continued::{self, Begun},
+    fit,
     judge::Judge,
     rules::{self, BEGUN},
 };
@@ -340,6 +342,17 @@ impl Found {
     /// Decides about all nests; false if one has fewer proposals than are to be passed over.
     fn extend(&mut self, judge: &Rc<Judge>, skipped: &[usize], lowering: Lowering) -> bool {
         let mut seen = BTreeSet::new();
+        let declared = continued::declared(&self.kernel);
+        for nest in Nest::all_judged(&declared, judge) {
+            let before = self.kernel.clone();
+            let Some(begun) = Begun::new(&before, &nest) else { continue };
+            let skip = skipped.get(self.decisions.len()).copied().unwrap_or(0);
+            match decide_begun(&begun, &nest, judge, skip, lowering) {
+                Continued::Decided(decision, kernel) => self.decided(*decision, kernel),
+                Continued::TooFew => return false,
+                Continued::Not => {}
+            }
+        }
         // The instructions that the user's steps have put on blocks or on threads, and not on both.
         // What rules have decided about stays.
         let begun = |kernel: &LoopKernel| {
@@ -370,11 +383,70 @@ impl Found {
             if skip > 0 && decision.rule.is_none() {
                 return false;
             }
-            self.pipeline = decision.steps.iter().cloned().fold(self.pipeline.clone(), Pipeline::step);
-            self.kernel = kernel;
-            self.decisions.push(decision);
+            self.decided(decision, kernel);
         }
     }
+
+    fn decided(&mut self, decision: Decision, kernel: LoopKernel) {
+        self.pipeline = decision.steps.iter().cloned().fold(self.pipeline.clone(), Pipeline::step);
+        self.kernel = kernel;
+        self.decisions.push(decision);
+    }
+}
+
+/// What came of a nest that a user's steps have begun.
+enum Continued {
+    Decided(Box<Decision>, LoopKernel),
+    /// It has fewer forms than are to be passed over.
+    TooFew,
+    /// No form of the declared nest goes on from there.
+    Not,
+}
+
+/// The decision about a nest that a user's steps have begun, as a form of the declared nest that
+/// goes on from there.
+fn decide_begun(
+    begun: &Begun<'_>,
+    declared: &Nest<'_>,
+    judge: &Judge,
+    skip: usize,
+    lowering: Lowering,
+) -> Continued {
+    let mut refused = Vec::new();
+    let mut passed: Vec<Vec<Step>> = Vec::new();
+    for rule in RULES {
+        for proposal in rule.propose(declared, &judge.target) {
+            for rest in begun.continued(&proposal) {
+                let tried = attempt(begun.kernel(), &rest, rule.name(), judge, lowering, &mut refused);
+                let Some((kernel, steps)) = tried else { continue };
+                if !steps.iter().any(spreads) || passed.contains(&steps) {
+                    continue;
+                }
+                if passed.len() < skip {
+                    passed.push(steps);
+                    continue;
+                }
+                let decision = Decision {
+                    nest: declared.root().clone(),
+                    rule: Some(rule.name()),
+                    reason: rest.reason,
+                    steps,
+                    refused,
+                    better: declared.wishes(),
+                    loops: declared.band.len() + declared.inner.len(),
+                    assumable: declared.assumable(),
+                };
+                return Continued::Decided(Box::new(decision), kernel);
+            }
+        }
+    }
+    if passed.is_empty() { Continued::Not } else { Continued::TooFew }
+}
+
+/// Whether a step spreads loops over the device or over lanes, or moves data to where they are
+/// shared: what only divides or unrolls the loops of a finished form is a matter of taste.
+fn spreads(step: &Step) -> bool {
+    matches!(step, Step::TagInames(_) | Step::AddPrefetch(_))
 }
 
 /// The decision about one nest, and the kernel after it; the first `skip` legal proposals are

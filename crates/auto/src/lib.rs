@@ -26,8 +26,9 @@
 //! ```
 //!
 //! 1. A [`Nest`] is a loop of the tree with all that it contains, of which nothing runs in parallel
-//!    yet: at the top, or directly inside loops of the host. What a user's steps have put on
-//!    threads or blocks stays as it is; if that is not both, the rest of the nest is found.
+//!    yet: at the top, or directly inside loops of the host. Of a nest that a user's steps have
+//!    begun, rules see the declared one; what they propose for that is continued from what is there
+//!    (`continued`). What is on threads or blocks stays there.
 //! 2. Each [`Rule`] proposes steps for a nest, the best first. Rules look at which loops are
 //!    parallel, at strides of accesses along them, at what accesses share, and at the target's
 //!    numbers; not at names of kernels, arrays or inames.
@@ -51,6 +52,8 @@
 )]
 
 mod bounds;
+mod continued;
+mod digits;
 mod fit;
 mod found;
 mod grid;

@@ -481,6 +481,11 @@ impl<'k> Nest<'k> {
         &self.judge.launch
     }
 
+    /// The most threads of a block.
+    pub(crate) fn most_threads(&self) -> i64 {
+        self.judge.target.most_threads.into()
+    }
+
     /// The most blocks along the axes y and z of a grid.
     pub(crate) fn most_blocks(&self) -> i64 {
         self.judge.target.most_blocks.into()

@@ -59,6 +59,13 @@ impl Site {
     }
 }
 
+/// The arrays that an instruction reads, in any memory.
+pub(crate) fn reads(instruction: &Instruction) -> Vec<Name> {
+    let expressions = instruction.targets.iter().flat_map(|target| &target.index);
+    let expressions = expressions.chain([&instruction.value]).chain(&instruction.predicate);
+    expressions.flat_map(|e| e.accesses()).map(|access| access.array).collect()
+}
+
 /// The accesses of an instruction to global memory.
 pub fn sites(kernel: &KernelData, instruction: &Instruction) -> Vec<Site> {
     let mut found = Vec::new();

@@ -11,7 +11,7 @@ use loopwright::{
 };
 
 use crate::arguments::{Arguments, count};
-use crate::input::{self, Failure, Form};
+use crate::input::{self, Completed, Failure, Form};
 use crate::{interrupt, report};
 
 /// The options of `loopwright auto`. Sizes of the arguments, if they are given, say for which
@@ -40,9 +40,10 @@ impl Auto {
             // What is wrong with arguments is said; those that are missing are not known.
             let _ = self.arguments.args(&declared, false)?;
             let launch = input::launch(&declared, &self.arguments, None);
-            let (given, found) = Form { launch: launch.clone(), ..self.form.clone() }.found()?;
-            let found = found.with_wishes_tried(&given.apply(&declared)?, &Target::default(), &launch);
-            return report::say(&format!("{given}{found}"));
+            let form = Form { launch: launch.clone(), ..self.form.clone() };
+            let Completed { own, begun, found } = form.found()?;
+            let found = found.with_wishes_tried(&begun, &Target::default(), &launch);
+            return report::say(&format!("{own}{found}"));
         }
         // Before anything that takes long, so that an interrupt is always answered.
         let interrupted = match self.search {

@@ -198,21 +198,21 @@ impl Form {
         &self,
         find: impl for<'r> FnOnce(&'r TunedRecords, &LoopKernel, &Pipeline) -> Result<&'r TunedRecord, Diagnostic>,
     ) -> Result<Pipeline, Failure> {
-        let (own, found) = self.completed(find)?;
+        let Completed { own, found, .. } = self.completed(find)?;
         crate::report::note(found.to_string().trim_end());
         Ok(own.then(&found.pipeline))
     }
 
     /// The user's steps, bound, and what `auto` finds after them, with the sizes of -p or of a
     /// record.
-    pub fn found(&self) -> Result<(Pipeline, Found), Failure> {
+    pub fn found(&self) -> Result<Completed, Failure> {
         self.completed(|records, kernel, pipeline| records.find_by_text(kernel, pipeline))
     }
 
     fn completed(
         &self,
         find: impl for<'r> FnOnce(&'r TunedRecords, &LoopKernel, &Pipeline) -> Result<&'r TunedRecord, Diagnostic>,
-    ) -> Result<(Pipeline, Found), Failure> {
+    ) -> Result<Completed, Failure> {
         let declared = self.declared()?;
         let given = self.values()?;
         let own = self.pipeline.as_deref().map_or_else(|| Ok(Pipeline::new()), read_pipeline)?;
@@ -261,7 +261,7 @@ impl Form {
             values.insert(Name::new(&name), value);
         }
         let found = automatic.with(&values)?;
-        Ok((automatic.own, found))
+        Ok(Completed { own: automatic.own, begun: automatic.begun, found })
     }
 
     /// The values for open parameters.
@@ -296,6 +296,16 @@ impl Form {
         let declared = self.declared()?;
         Ok(self.pipeline()?.apply(&declared)?)
     }
+}
+
+/// The user's steps, bound, and what `auto` finds after them, with its sizes.
+pub struct Completed {
+    /// The user's steps.
+    pub own: Pipeline,
+    /// The kernel after them.
+    pub begun: LoopKernel,
+    /// What is found for that kernel.
+    pub found: Found,
 }
 
 /// A pipeline of the user's, what `auto` finds after it, and the sizes of that.

@@ -4,6 +4,7 @@ mod accumulated;
 mod apart;
 mod begun;
 mod columns;
+mod copied;
 mod elimination;
 mod host_loop;
 mod map;
@@ -50,4 +51,4 @@ pub const RULES: &[&dyn Rule] = &[
 ];
 
 /// The rules for nests that a user's steps have made parallel in part.
-pub(crate) const BEGUN: &[&dyn Rule] = &[&begun::Begun];
+pub(crate) const BEGUN: &[&dyn Rule] = &[&copied::Copied, &begun::Begun];

@@ -421,7 +421,8 @@ fn registers(shape: &Shape<'_>, width: i64) -> Proposal {
     for factor in &shape.factors {
         let side = shape.side(factor);
         let own = [format!("{side}_half"), format!("{side}_thread"), format!("{side}_vec")];
-        let turned = factor.stride(k) == Stride::Unit;
+        // The tile has its axes in the array's order, however that lies in memory.
+        let turned = factor.index.last().is_some_and(|s| s.as_ref().is_some_and(|s| s.mentions(k)));
         let sweep: Vec<String> = own.into_iter().chain([format!("{k}_inner")]).collect();
         let (copy, tile) = shape.prefetch(factor, &sweep, "");
         proposal = proposal.optional(copy);
