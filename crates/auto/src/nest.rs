@@ -326,13 +326,18 @@ impl<'k> Nest<'k> {
     /// values of this iname: neighbours count for it, what is farther apart against it, each as
     /// often as it is accessed.
     pub fn score(&self, iname: &str) -> f64 {
-        let of = |site: &Site| match site.stride(iname) {
+        let along = self.sites.iter().filter(|s| s.inames.iter().any(|n| **n == *iname));
+        along.map(|site| self.score_of(site, iname)).sum()
+    }
+
+    /// What an access counts for.
+    pub(crate) fn score_of(&self, site: &Site, iname: &str) -> f64 {
+        match site.stride(iname) {
             Stride::Same => 0.0,
             Stride::Unit if site.is_write => 1.01 * site.weight(),
             Stride::Unit => site.weight(),
             Stride::Apart => -site.weight(),
-        };
-        self.sites.iter().filter(|s| s.inames.iter().any(|n| **n == *iname)).map(of).sum()
+        }
     }
 
     /// The one of these inames whose neighbours should be neighbouring threads; of equal ones the
