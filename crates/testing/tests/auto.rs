@@ -1,5 +1,6 @@
-//! Random kernels of the two-sided test through `auto`: what it finds applies, lowers wherever the
-//! declared kernel does, is the same each time, and computes what is declared.
+//! Random kernels of the two-sided test through `auto`, declared and begun by random steps: what it
+//! finds applies, lowers wherever the kernel as it is does, is the same each time, and computes
+//! what is declared.
 //!
 //! `LOOPWRIGHT_CASES` is the number of kernels (10000 is the long run), `LOOPWRIGHT_SEED` the first
 //! seed; `LOOPWRIGHT_SHOW=1` prints each kernel with what was found and refused.
@@ -11,7 +12,8 @@ use loopwright_emulator::{FaultKind, Options, run};
 use loopwright_kernel_ir::{LoopKernel, Name};
 use loopwright_lowering::{LowerOptions, Target, lower};
 use loopwright_reference::{Inputs, Mode, interpret};
-use loopwright_testing::{affine, data};
+use loopwright_testing::{affine, data, moves, rng::Rng};
+use loopwright_transforms::Step;
 use rayon::prelude::*;
 
 /// Number of kernels of a short run.
@@ -49,20 +51,44 @@ struct Came {
     seconds: f64,
 }
 
-fn case(seed: u64) -> Result<Came, String> {
+/// Steps with which users begin, by how often they do.
+const BEGINNINGS: &[&str] = &[
+    "split_iname", "split_iname", "split_iname", "tag_inames", "tag_inames", "tag_inames", "add_prefetch",
+    "reorder", "join_inames", "rename_iname", "unroll", "privatize_temporary",
+];
+
+/// A kernel after some legal steps of these kinds, and their text.
+fn begun(seed: u64, declared: &LoopKernel) -> (LoopKernel, String) {
+    let mut rng = Rng::new(seed ^ 0x1f2e_3d4c);
+    let (mut kernel, mut text) = (declared.clone(), String::new());
+    for _ in 0..12 {
+        let kind = BEGINNINGS[rng.below(BEGINNINGS.len())];
+        let Some(step) = moves::step(&mut rng, &kernel, kind) else { continue };
+        let Ok(after) = Step::parse(&step).and_then(|parsed| parsed.proved(&kernel)) else { continue };
+        if lower(&after, LowerOptions::default()).is_err() {
+            continue;
+        }
+        kernel = after;
+        text += &format!("{step}\n");
+    }
+    (kernel, text)
+}
+
+fn case(seed: u64, is_begun: bool) -> Result<Came, String> {
     let text = affine::kernel(seed).text;
     let declared = LoopKernel::parse(&text).map_err(|d| format!("{d}\n{text}"))?;
+    let (begun, steps) = if is_begun { begun(seed, &declared) } else { (declared.clone(), String::new()) };
     let (start, mut came) = (Instant::now(), Came::default());
-    let found = auto_for(&declared, &Target::default(), &launch(seed));
-    let fail = |what: String| format!("seed {seed}: {what}\n{text}\n{found:#}");
+    let found = auto_for(&begun, &Target::default(), &launch(seed));
+    let fail = |what: String| format!("seed {seed}: {what}\n{text}\n{steps}{found:#}");
     came.seconds = start.elapsed().as_secs_f64();
     if std::env::var_os("LOOPWRIGHT_SHOW").is_some() {
-        println!("seed {seed}\n{text}\n{found:#}");
+        println!("seed {seed}\n{text}\n{steps}{found:#}");
     }
-    if seed % 8 < 2 && auto_for(&declared, &Target::default(), &launch(seed)) != found {
+    if seed % 8 < 2 && auto_for(&begun, &Target::default(), &launch(seed)) != found {
         return Err(fail("another pipeline the second time".into()));
     }
-    match found.pipeline.apply(&declared) {
+    match found.pipeline.apply(&begun) {
         Ok(kernel) if kernel == found.kernel => {}
         Ok(_) => return Err(fail("its pipeline makes another kernel".into())),
         Err(d) => return Err(fail(d.to_string())),
@@ -74,8 +100,8 @@ fn case(seed: u64) -> Result<Came, String> {
     let program = match lower(&found.kernel, LowerOptions::default()) {
         Ok(program) => program,
         // Nothing that is proposed is taken then.
-        Err(_) if lower(&declared, LowerOptions::default()).is_err() => return Ok(came),
-        Err(d) => return Err(fail(format!("it does not lower, and the declared kernel does: {d}"))),
+        Err(_) if lower(&begun, LowerOptions::default()).is_err() => return Ok(came),
+        Err(d) => return Err(fail(format!("it does not lower, and the kernel as it is does: {d}"))),
     };
     for (n, m) in SIZES {
         let values = BTreeMap::from([(Name::new("n"), n), (Name::new("m"), m)]);
@@ -111,9 +137,18 @@ fn case(seed: u64) -> Result<Came, String> {
 
 #[test]
 fn random_kernels_are_computed_as_declared() {
+    all(false);
+}
+
+#[test]
+fn random_kernels_that_steps_have_begun_are_computed_as_declared() {
+    all(true);
+}
+
+fn all(is_begun: bool) {
     let (cases, first) = (setting("LOOPWRIGHT_CASES", CASES), setting("LOOPWRIGHT_SEED", 0));
     let all: Vec<Result<Came, String>> =
-        (0..cases).into_par_iter().map(|k| case(first.wrapping_add(k))).collect();
+        (0..cases).into_par_iter().map(|k| case(first.wrapping_add(k), is_begun)).collect();
     let wrong: Vec<&String> = all.iter().filter_map(|r| r.as_ref().err()).collect();
     let sum = |of: fn(&Came) -> usize| all.iter().flatten().map(of).sum::<usize>();
     let (rules, without, runs) = (sum(|c| c.rules), sum(|c| c.without), sum(|c| c.runs));
@@ -125,5 +160,5 @@ fn random_kernels_are_computed_as_declared() {
     println!("auto took {all_seconds:.1} s; longest, with seeds: {slowest:.2?}");
     assert!(wrong.is_empty(), "{} of {cases}\n{}", wrong.len(), wrong[0]);
     // Most kernels run at most sizes, and have something that is parallel.
-    assert!(runs as u64 >= cases && rules as u64 >= cases / 2);
+    assert!(runs as u64 >= cases && rules as u64 >= cases / if is_begun { 4 } else { 2 });
 }
