@@ -613,3 +613,46 @@ fn narrow_columns_and_windows_are_seen() {
     let outputs = ran(&found, &Args::new().tensor("x", &x).scalar("w", 5).scalar("n", 4000));
     assert_eq!(outputs.get("y").expect("an output").to_f64(), wanted, "{found}");
 }
+
+/// Two sums of the same rows are one nest if the launch has many rows; what is found about a row is
+/// used in the same nest, unless the rows are few.
+#[test]
+fn nests_over_the_same_rows_become_one() {
+    let sums = "kernel two_sums(x: f32[m, n], a: f32[m], b: f32[m], m: i32, n: i32)\n\
+                assume 0 <= m and 0 <= n\n\
+                domain { [r] : 0 <= r < m }\n\
+                domain { [i] : 0 <= i < n }\n\
+                domain { [s] : 0 <= s < m }\n\
+                domain { [k] : 0 <= k < n }\n\
+                a[r] = sum(i, x[r, i]) {id=sums}\n\
+                b[s] = sum(k, x[s, k]*x[s, k]) {id=squares}\n";
+    let center = "kernel center(x: f32[m, n], y: f32[m, n], m: i32, n: i32)\n\
+                  assume 0 <= m and 1 <= n\n\
+                  domain { [r] : 0 <= r < m }\n\
+                  domain { [i] : 0 <= i < n }\n\
+                  domain { [p, q] : 0 <= p < m and 0 <= q < n }\n\
+                  temp mean: f32[m] global\n\
+                  mean[r] = sum(i, x[r, i]) / n {id=average}\n\
+                  y[p, q] = x[p, q] - mean[p] {id=centered}\n";
+    let many = Launch::of([("m", 65_536), ("n", 4097)]);
+    let few = Launch::of([("m", 3), ("n", 1 << 24)]);
+    let cases = [
+        (sums, &Launch::default(), false),
+        (sums, &many, true),
+        (sums, &few, false),
+        (center, &Launch::default(), true),
+        (center, &many, true),
+        (center, &few, false),
+    ];
+    for (text, launch, is_fused) in cases {
+        let found = self::found(&parsed(text), launch);
+        assert_eq!(found.decisions[0].rule == Some("fused"), is_fused, "{launch:?}\n{found}");
+    }
+    let (m, n) = (7usize, 300usize);
+    let (x, found) = (numbers(&[m, n]), self::found(&parsed(sums), &many));
+    let outputs = ran(&found, &Args::new().tensor("x", &x));
+    for (name, of) in [("a", (|v| v) as fn(f64) -> f64), ("b", |v| v * v)] {
+        let wanted: Vec<f64> = x.to_f64().chunks(n).map(|row| row.iter().map(|v| of(*v)).sum()).collect();
+        assert_eq!(outputs.get(name).expect("an output").to_f64(), wanted, "{found}");
+    }
+}

@@ -63,6 +63,17 @@ impl<'k> Begun<'k> {
                 loops.insert(iname, digits);
             }
         }
+        // Loops that were fused with those of another nest are no longer this one's.
+        let is_own = |n: &Name| loops.values().flatten().any(|d| d.iname == *n);
+        let shares = |i: &Instruction| {
+            let reduced = i.reductions().into_iter().flat_map(|r| r.inames.clone());
+            i.within.iter().cloned().chain(reduced).any(|n| is_own(&n))
+        };
+        let is_copy = |i: &Instruction| matches!(i.role, Role::Copies { .. });
+        let is_of_nest = |i: &Instruction| instructions.iter().any(|own| own.id == i.id);
+        if kernel.instructions.iter().any(|i| !is_copy(i) && !is_of_nest(i) && shares(i)) {
+            return None;
+        }
         let most_threads = nest.most_threads();
         let begun = Begun { kernel, instructions, loops, most_threads };
         let is_begun = begun.loops.values().any(|d| d.len() > 1)

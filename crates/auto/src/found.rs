@@ -12,7 +12,7 @@ use crate::{
     continued::{self, Begun},
     fit,
     judge::Judge,
-    rules::{self, BEGUN},
+    rules::{self, BEGUN, BETWEEN},
 };
 
 /// What was decided about one nest.
@@ -353,6 +353,9 @@ impl Found {
                 Continued::Not => {}
             }
         }
+        if !self.joined(judge, skipped, lowering) {
+            return false;
+        }
         // The instructions that the user's steps have put on blocks or on threads, and not on both.
         // What rules have decided about stays.
         let begun = |kernel: &LoopKernel| {
@@ -387,11 +390,63 @@ impl Found {
         }
     }
 
+    /// Decides which nests become one; false as for [`Found::extend`].
+    fn joined(&mut self, judge: &Rc<Judge>, skipped: &[usize], lowering: Lowering) -> bool {
+        let mut seen = BTreeSet::new();
+        'next: loop {
+            let before = self.kernel.clone();
+            let nests = Nest::all_judged(&before, judge);
+            for rule in BETWEEN {
+                for (nest, proposal) in rule.propose(&nests) {
+                    let text = proposal.steps.iter().map(|(text, _)| text.as_str()).collect::<Vec<&str>>();
+                    if !seen.insert(text.join("\n")) {
+                        continue;
+                    }
+                    let mut refused = Vec::new();
+                    let tried = attempt(&before, &proposal, rule.name(), judge, lowering, &mut refused);
+                    let Some((kernel, steps)) = tried else { continue };
+                    if !stays_parallel(nest, &kernel, judge) {
+                        continue;
+                    }
+                    let mut decision = Decision {
+                        nest: nest.root().clone(),
+                        rule: Some(rule.name()),
+                        reason: proposal.reason,
+                        steps,
+                        refused,
+                        better: Vec::new(),
+                        loops: nest.band.len() + nest.inner.len(),
+                        assumable: Vec::new(),
+                    };
+                    match skipped.get(self.decisions.len()).copied().unwrap_or(0) {
+                        0 => self.decided(decision, kernel),
+                        1 => {
+                            decision.reason += "; but apart they cost less";
+                            decision.steps.clear();
+                            self.decided(decision, before.clone());
+                        }
+                        _ => return false,
+                    }
+                    continue 'next;
+                }
+            }
+            return true;
+        }
+    }
+
     fn decided(&mut self, decision: Decision, kernel: LoopKernel) {
         self.pipeline = decision.steps.iter().cloned().fold(self.pipeline.clone(), Pipeline::step);
         self.kernel = kernel;
         self.decisions.push(decision);
     }
+}
+
+/// Whether the outermost loop of a nest is as parallel after it has been joined with another one,
+/// if there is still one of this name.
+fn stays_parallel(nest: &Nest<'_>, after: &LoopKernel, judge: &Rc<Judge>) -> bool {
+    let joined = Nest::all_judged(after, judge);
+    let joined = joined.iter().find(|joined| joined.root() == nest.root());
+    joined.is_none_or(|joined| joined.is_parallel(joined.root()) || !nest.is_parallel(nest.root()))
 }
 
 /// What came of a nest that a user's steps have begun.

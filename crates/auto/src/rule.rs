@@ -12,6 +12,14 @@ pub trait Rule: Sync {
     fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal>;
 }
 
+/// Proposes steps that make one nest of several, before anything is decided about each.
+pub(crate) trait Between: Sync {
+    /// Its name, in explanations.
+    fn name(&self) -> &'static str;
+    /// The proposals, each with its first nest.
+    fn propose<'n>(&self, nests: &'n [Nest<'n>]) -> Vec<(&'n Nest<'n>, Proposal)>;
+}
+
 /// Steps that a rule proposes for a nest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {

@@ -40,6 +40,7 @@ use loopwright_runtime::nvrtc::KernelResources;
 use serde::{Deserialize, Serialize};
 
 use crate::Bottleneck;
+use crate::kept::kept_bytes;
 use crate::residents::Residents;
 use crate::throughput::{DIVISION, Throughput};
 use crate::under_way::UnderWay;
@@ -159,6 +160,10 @@ pub struct Cost {
     pub in_flight: f64,
     /// Number of waves of blocks.
     pub waves: f64,
+    /// Bytes that move because the program keeps values in arrays of its own, which the
+    /// second-level cache does not hold: written once, and read by each other launch.
+    #[serde(default)]
+    pub kept_bytes: f64,
     /// Cache lines of global memory touched, summed over requests.
     #[serde(default)]
     pub lines: f64,
@@ -381,7 +386,8 @@ impl Cost {
         let run = if self.lines > 0.0 { (self.moved_bytes / self.lines).max(1.0) } else { line };
         let open = warps * working * f64::from(lanes) * in_flight * line / run;
         let again = if open > machine.l2_bytes / 2.0 { (line / run).clamp(1.0, 2.0) } else { 1.0 };
-        let (needed_once, asked_for) = (self.necessary_bytes * again, self.moved_bytes / CACHE_RATE);
+        let (needed_once, asked_for) =
+            ((self.necessary_bytes + self.kept_bytes) * again, self.moved_bytes / CACHE_RATE);
         let memory = needed_once.max(asked_for) / machine.bandwidth * residents.stretch(machine);
         let lines = self.lines * CLOCKS_A_LINE / clocks;
         let instructions =
@@ -450,6 +456,7 @@ impl Cost {
         let mut cost = Cost {
             necessary_bytes: counted.necessary_bytes * scale,
             moved_bytes: c.global_bytes_moved() as f64 * work,
+            kept_bytes: kept_bytes(counted, machine.l2_bytes),
             lines: (c.global_loads.lines + c.global_stores.lines) as f64 * work,
             global_requests: (c.global_loads.requests + c.global_stores.requests) as f64 * work,
             shared_requests: (c.shared_loads.requests + c.shared_stores.requests) as f64 * work,

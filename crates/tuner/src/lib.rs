@@ -60,6 +60,7 @@ mod figures;
 mod gaussian_process;
 mod html;
 mod judge;
+mod kept;
 mod key;
 mod limits;
 mod lint;

@@ -6,7 +6,9 @@ mod begun;
 mod columns;
 mod copied;
 mod elimination;
+mod fused;
 mod host_loop;
+mod inlined;
 mod map;
 mod pivot;
 mod product;
@@ -20,7 +22,7 @@ mod transpose;
 mod updates;
 mod wavefront;
 
-use crate::{Nest, Rule};
+use crate::{Nest, Rule, rule::Between};
 
 /// Whether the threads of a nest's blocks copy tiles. They are all that a kernel's blocks have at
 /// that time, so that such nests are decided about before others, whose blocks have other shapes.
@@ -49,6 +51,9 @@ pub const RULES: &[&dyn Rule] = &[
     &wavefront::Wavefront,
     &accumulated::Accumulated,
 ];
+
+/// The rules about several nests.
+pub(crate) const BETWEEN: &[&dyn Between] = &[&inlined::Inlined, &fused::Fused];
 
 /// The rules for nests that a user's steps have made parallel in part.
 pub(crate) const BEGUN: &[&dyn Rule] = &[&copied::Copied, &begun::Begun];

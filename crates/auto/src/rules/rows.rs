@@ -148,10 +148,16 @@ impl Rule for Rows {
         {
             proposals.extend(of_length(nest, &parallel, last, r, length, target));
         }
-        if let (None, None, [r]) = (longest, nest.count(&parallel), rows.as_slice())
+        if let (None, [r]) = (longest, rows.as_slice())
             && nest.inner.is_empty()
         {
-            proposals.extend(chunks::of_any_length(nest, &parallel, r, target));
+            // A block for each would leave three quarters of the device empty.
+            let are_few = |count: i64| 4 * count.saturating_mul(THREADS) < nest.launch().places();
+            proposals.extend(match nest.count(&parallel) {
+                None => chunks::of_any_length(nest, &parallel, r, target),
+                Some(count) if are_few(count) => chunks::of_few(nest, &parallel, r, count),
+                Some(_) => None,
+            });
         }
         if longest.is_some_and(|n| n <= 16 * warp) {
             proposals.push(by_warps(nest, last, &parallel, &rows, warp));

@@ -63,6 +63,34 @@ const CHUNK: i64 = 4096;
 /// Warps of a block, and rows of each.
 const WARPS: i64 = 8;
 const ROWS: i64 = 4;
+/// Points of a row that a block takes if there are few rows.
+const LONG_CHUNK: i64 = 16384;
+
+/// The form for rows of which only is known that they are few: blocks share each. `None` if the
+/// grid has no axes for the loops around them.
+pub(super) fn of_few(nest: &Nest<'_>, parallel: &[Name], r: &Name, count: i64) -> Option<Proposal> {
+    if parallel.len() > 2 {
+        return None;
+    }
+    let rows = if count == 1 { "a single row".to_string() } else { format!("{count} rows") };
+    let reason = format!(
+        "{rows}, too few for the device: blocks take {LONG_CHUNK} points of `{r}` each, and their partial \
+         results are joined"
+    );
+    let (chunk, rest) = (format!("{r}_chunk"), format!("{r}_rest"));
+    let (step, inside) = (format!("{r}_step"), format!("{r}_inside"));
+    let (part, thread) = (format!("{r}_part"), format!("{r}_thread"));
+    let loops = parallel.iter().rev().map(Along::whole).collect();
+    let (proposal, mut tags) = on_axes(nest, Proposal::new(reason), loops, &["block.y", "block.z"]);
+    tags.extend([(chunk.clone(), "block.x"), (thread.clone(), "thread.x"), (part.clone(), "ilp")]);
+    Some(
+        proposal
+            .step(split_as(r, LONG_CHUNK, chunk, &rest))
+            .step(split_as(rest, THREADS * IN_FLIGHT, step, &inside))
+            .step(split_as(inside, THREADS, part, thread))
+            .step(tag(&tags)),
+    )
+}
 
 /// The form for rows of which nothing is known: it is nowhere far from the fastest. Blocks take
 /// several rows at a time, since short ones are many; long ones, which may be few, are divided
