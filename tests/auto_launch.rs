@@ -233,7 +233,7 @@ fn launches_of_whole_vectors_assume_so() {
     assert_eq!((first(66), first(67)), ("fix_parameters(len=66)".into(), "fix_parameters(len=67)".into()));
     // Unless the launch is known, no length is.
     let unknown = found(&kernel, &Launch::default());
-    assert!(unknown.decisions[0].better[0].contains("assume(len % 4 = 0)"), "{unknown}");
+    assert!(unknown.decisions[0].better[0].to_string().contains("assume(len % 4 = 0)"), "{unknown}");
     // A launch of whole vectors runs the pipeline of another one, and others are refused.
     let found = found(&kernel, &Launch::of([("nseg", 1 << 20), ("len", 64)]));
     check_sums(&found, 5, 128);

@@ -8,7 +8,7 @@ use loopwright_poly::{System, remembering};
 use loopwright_transforms::{Pipeline, Step};
 
 use crate::{
-    Launch, Nest, Proposal, RULES,
+    Launch, Nest, Proposal, RULES, Wish,
     continued::{self, Begun},
     fit,
     judge::Judge,
@@ -29,8 +29,8 @@ pub struct Decision {
     pub steps: Vec<Step>,
     /// What was proposed before, and refused.
     pub refused: Vec<Refused>,
-    /// What the user could declare for better forms, each in a sentence.
-    pub better: Vec<String>,
+    /// What the user could say for better forms.
+    pub better: Vec<Wish>,
     /// Number of loops of the nest around its statements.
     pub(crate) loops: usize,
     /// Those of `better` that hold in the launch that is meant.
@@ -316,15 +316,20 @@ impl Found {
     ///
     /// `kernel`, `target` and `launch` are those that this was found for, by [`auto_for`].
     pub fn with_wishes_tried(mut self, kernel: &LoopKernel, target: &Target, launch: &Launch) -> Found {
-        let wishes: BTreeSet<&String> = self.decisions.iter().flat_map(|d| &d.better).collect();
-        let comes_to_nothing = |wish: &str| {
-            let step = wish.split('`').nth(1).and_then(|step| Step::parse(step).ok())?;
+        let mut wishes: Vec<&Wish> = Vec::new();
+        for wish in self.decisions.iter().flat_map(|d| &d.better) {
+            if !wishes.contains(&wish) {
+                wishes.push(wish);
+            }
+        }
+        let comes_to_nothing = |wish: &Wish| {
+            let Wish::Step { step, .. } = wish else { return None };
             let declared = step.proved(kernel).ok()?;
             let found = found_for(&declared, target, launch, false);
             let vectors = found.kernel.tags.values().any(|tag| *tag == Tag::Vec);
             Some(found.pipeline == self.pipeline && !vectors)
         };
-        let vain: BTreeSet<String> =
+        let vain: Vec<Wish> =
             (wishes.into_iter()).filter(|wish| comes_to_nothing(wish) == Some(true)).cloned().collect();
         for decision in &mut self.decisions {
             decision.better.retain(|wish| !vain.contains(wish));

@@ -70,6 +70,7 @@ mod sizes;
 mod step;
 mod text;
 mod traffic;
+mod wish;
 
 pub use found::{Decision, Found, Refused, auto, auto_for, auto_with_witnesses};
 pub use launch::Launch;
@@ -81,3 +82,4 @@ pub use search::{Searched, search, search_for, search_while};
 pub use site::{Site, Stride};
 pub use sizes::{Size, Sizes};
 pub use step::{AutoStep, CANDIDATES_A_SECOND, Cost, Costs, Effort, registry, registry_with};
+pub use wish::Wish;

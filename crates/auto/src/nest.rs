@@ -14,7 +14,7 @@ use loopwright_lowering::Target;
 use loopwright_transforms::{Step, Verdict};
 
 use crate::{
-    Launch, bounds,
+    Launch, Wish, bounds,
     found::Assumable,
     judge::Judge,
     site::{self, Site, Stride},
@@ -39,7 +39,7 @@ pub struct Nest<'k> {
     tree: &'k Tree,
     judge: Rc<Judge>,
     verdicts: RefCell<BTreeMap<(Name, &'static str), bool>>,
-    wishes: RefCell<BTreeSet<String>>,
+    wishes: RefCell<Vec<Wish>>,
     assumable: RefCell<BTreeSet<Assumable>>,
 }
 
@@ -111,20 +111,25 @@ impl<'k> Nest<'k> {
     }
 
     /// What the user could declare for better forms, as far as it has been met.
-    pub(crate) fn wishes(&self) -> Vec<String> {
-        self.wishes.borrow().iter().cloned().collect()
+    pub(crate) fn wishes(&self) -> Vec<Wish> {
+        let mut all = self.wishes.borrow().clone();
+        all.sort_by_cached_key(Wish::to_string);
+        all
     }
 
     /// Adds what the user could declare, and what it would allow.
-    pub(crate) fn wish(&self, text: String) {
-        self.wishes.borrow_mut().insert(text);
+    pub(crate) fn wish(&self, wish: impl Into<Option<Wish>>) {
+        let mut wishes = self.wishes.borrow_mut();
+        if let Some(wish) = wish.into().filter(|wish| !wishes.contains(wish)) {
+            wishes.push(wish);
+        }
     }
 
     /// The same for one value of a parameter, which the launch that is meant may have.
     pub(crate) fn wish_fixed(&self, parameter: &Name, what: &str) {
         let value = self.launch().integers.get(parameter);
         let example = value.copied().unwrap_or(256);
-        self.wish(format!("`fix_parameters({parameter}={example})` would allow {what}"));
+        self.wish(Wish::step(format!("fix_parameters({parameter}={example})"), what));
         if let Some(value) = value {
             let step = format!("fix_parameters({parameter}={value})");
             let why = "this is the value";
@@ -261,8 +266,7 @@ impl<'k> Nest<'k> {
             Err(why) => {
                 let help = why.help.as_deref().unwrap_or_default();
                 if let Some((facts, _)) = help.split_once(';').filter(|(text, _)| text.contains("`fact ")) {
-                    let wish = format!("{facts}: iterations of `{iname}` may be parallel then");
-                    self.wishes.borrow_mut().insert(wish);
+                    self.wish(Wish::Independence { facts: facts.to_string(), iname: iname.clone() });
                 }
                 false
             }
@@ -409,8 +413,7 @@ impl<'k> Nest<'k> {
             open.push(format!("{text} % {width} = 0"));
         }
         let assumed = format!("assume({})", open.join(" and "));
-        let wish = format!("`{assumed}` would allow whole vectors of {width} along `{iname}`");
-        self.wishes.borrow_mut().insert(wish);
+        self.wish(Wish::step(&assumed, format!("whole vectors of {width} along `{iname}`")));
         if at.is_some() {
             let why = "rows consist of whole vectors";
             self.assumable.borrow_mut().insert(Assumable { step: assumed, why, changes_steps: false });
@@ -455,7 +458,7 @@ impl<'k> Nest<'k> {
             return true;
         }
         let assumed = format!("assume({})", open.join(" and "));
-        self.wishes.borrow_mut().insert(format!("`{assumed}` would allow {what}"));
+        self.wish(Wish::step(&assumed, what));
         if are_meant {
             let why = "loops consist of whole tiles";
             self.assumable.borrow_mut().insert(Assumable { step: assumed, why, changes_steps });

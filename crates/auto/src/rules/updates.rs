@@ -29,7 +29,7 @@ use loopwright_kernel_ir::{DType, Expr, Fact, Instruction, KernelData, Name};
 use loopwright_lowering::Target;
 
 use crate::{
-    Nest, Proposal, Rule,
+    Nest, Proposal, Rule, Wish,
     grid::{AXES, Along, on_axes},
     text::{split, split_as, tag},
 };
@@ -108,10 +108,9 @@ impl Rule for Updates {
         }
         if let Some(open) = without_range(nest.kernel, up).first() {
             let range = lengths.first().copied().unwrap_or(cells);
-            nest.wish(format!(
-                "`fact 0 <= {open} < {range}` would allow copies of `{}` in shared memory",
-                array.name
-            ));
+            let fact =
+                Fact::Range { array: open.clone(), lower: Some(Expr::Int(0)), upper: Some(Expr::Int(range)) };
+            nest.wish(Wish::Fact { fact, allows: format!("copies of `{}` in shared memory", array.name) });
             return Vec::new();
         }
         let length = nest.extent(i);

@@ -13,7 +13,7 @@ use loopwright_transforms::Step;
 
 use super::{Shape, VECTOR_BYTES};
 use crate::{
-    Proposal, Site,
+    Proposal, Site, Wish,
     text::{split, split_as, tag},
 };
 
@@ -159,7 +159,7 @@ fn have_two_factors(shape: &Shape<'_>) -> bool {
     let step = format!("collect_common_factors({}, rounding=any)", shape.instruction);
     let taken = Step::parse(&step).and_then(|step| step.proved(nest.kernel));
     if taken.is_ok_and(|after| after.instructions != nest.kernel.instructions) {
-        nest.wish(format!("`{step}` would allow tensor cores, which multiply two elements for each term"));
+        nest.wish(Wish::step(step, "tensor cores, which multiply two elements for each term"));
     }
     false
 }

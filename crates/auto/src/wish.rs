@@ -1,0 +1,88 @@
+//! What a user could say about a kernel for a better form to be found.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Fact, Name};
+use loopwright_transforms::Step;
+
+/// What a user could say, and what that would allow. It prints as a sentence.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wish {
+    /// A step that comes first: an assumption, a fixed parameter, another order of rounding.
+    Step {
+        /// The step.
+        step: Step,
+        /// Its text, as users write it: `assume(n % 4 = 0)`.
+        text: String,
+        /// What it would allow.
+        allows: String,
+    },
+    /// A declared property of data.
+    Fact {
+        /// The property.
+        fact: Fact,
+        /// What it would allow.
+        allows: String,
+    },
+    /// Properties of data of which legality asks for some, in its words.
+    Independence {
+        /// What to declare.
+        facts: String,
+        /// The loop whose iterations may be parallel then.
+        iname: Name,
+    },
+}
+
+impl Wish {
+    /// A step that would come first; `None` if the text is none.
+    pub(crate) fn step(text: impl Into<String>, allows: impl Into<String>) -> Option<Wish> {
+        let text = text.into();
+        Some(Wish::Step { step: Step::parse(&text).ok()?, text, allows: allows.into() })
+    }
+}
+
+impl fmt::Display for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wish::Step { text, allows, .. } => write!(f, "`{text}` would allow {allows}"),
+            Wish::Fact { fact, allows } => write!(f, "`{}` would allow {allows}", declared(fact)),
+            Wish::Independence { facts, iname } => {
+                write!(f, "{facts}: iterations of `{iname}` may be parallel then")
+            }
+        }
+    }
+}
+
+/// A fact as a kernel declares it.
+fn declared(fact: &Fact) -> String {
+    match fact {
+        Fact::Range { array, lower, upper } => {
+            let lower = lower.as_ref().map_or(String::new(), |lower| format!("{lower} <= "));
+            let upper = upper.as_ref().map_or(String::new(), |upper| format!(" < {upper}"));
+            format!("fact {lower}{array}{upper}")
+        }
+        Fact::Monotone(array) => format!("fact monotone({array})"),
+        Fact::Injective(array) => format!("fact injective({array})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loopwright_kernel_ir::Expr;
+
+    use super::*;
+
+    #[test]
+    fn wishes_print_as_sentences() {
+        let step = Wish::step("assume(n % 4 = 0)", "whole vectors").expect("a step");
+        assert!(matches!(&step, Wish::Step { step, .. } if step.to_string() == "assume(n mod 4 = 0)"));
+        assert_eq!(step.to_string(), "`assume(n % 4 = 0)` would allow whole vectors");
+        assert_eq!(Wish::step("assume n", "nothing"), None);
+        let array = Name::new("keys");
+        let range =
+            Fact::Range { array: array.clone(), lower: Some(Expr::Int(0)), upper: Some(Expr::Int(8)) };
+        let printed = |fact| Wish::Fact { fact, allows: "copies".into() }.to_string();
+        assert_eq!(printed(range), "`fact 0 <= keys < 8` would allow copies");
+        assert_eq!(printed(Fact::Injective(array)), "`fact injective(keys)` would allow copies");
+    }
+}
