@@ -670,3 +670,58 @@ fn the_sizes_of_what_is_found_are_searched_and_recorded() {
     let told = String::from_utf8_lossy(&unfit.stderr).into_owned();
     assert!(told.contains("note: the usual sizes are taken, not those of "), "{told}");
 }
+
+/// Steps are found for the launch that is given, and so is the record of them.
+#[test]
+fn forms_of_a_launch_are_searched_and_recorded() {
+    let folder = Folder::new("tune-launch");
+    let record = folder.path("tuned.json");
+    let kernel = example("kernels/segmented_sum.lw");
+    let sizes = ["--set", "nseg=4096", "--set", "len=64"];
+    let searched = ["--device", "emulator", "--strategy", "random", "--points", "2", "--record", &record];
+    let tuned = call(&[&["tune", &kernel, "--auto"], &sizes[..], &searched].concat());
+    assert!(out(&tuned).contains("<- best"));
+    let told = String::from_utf8_lossy(&tuned.stderr).into_owned();
+    assert!(told.contains("\nassume(len mod 4 = 0)\n"), "{told}");
+    let given = ["--random", "x", "--device", "emulator", "--record", &record, "--verify"];
+    let run = call(&[&["run", &kernel], &sizes[..], &given].concat());
+    assert!(out(&run).contains("verified"));
+    let told = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(told.contains("# record: as kept in ") && told.contains("\nassume(len mod 4 = 0)\n"), "{told}");
+    // A smaller problem for checks has to fit as well: what only the large one fulfils is not assumed.
+    let small = ["--sample", "nseg=16", "--sample", "len=30"];
+    let tuned = call(&[&["tune", &kernel, "--auto"], &sizes[..], &small, &searched[..6]].concat());
+    assert!(out(&tuned).contains("<- best"));
+    assert!(!String::from_utf8_lossy(&tuned.stderr).contains("\nassume("));
+}
+
+/// What a search of `auto` finds is kept, and taken for launches of the same kind.
+#[test]
+fn what_auto_finds_is_kept() {
+    let folder = Folder::new("auto-keep");
+    let record = folder.path("kept.json");
+    let kernel = example("kernels/transpose.lw");
+    let sizes = ["--set", "m=128", "--set", "n=96"];
+    let auto = |more: &[&str]| call(&[&["auto", &kernel], &sizes[..], more].concat());
+    let found = out(&auto(&["--search", "6", "--keep", &record]));
+    assert!(found.starts_with("# estimated for an H200: "), "{found}");
+    let steps: Vec<&str> = found.lines().filter(|line| !line.starts_with('#')).collect();
+    let given = ["--random", "a", "--device", "emulator", "--record", &record, "--verify"];
+    let run = call(&[&["run", &kernel], &sizes[..], &given].concat());
+    assert!(out(&run).contains("verified"));
+    let told = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(told.contains("# record: as kept in "), "{told}");
+    assert!(steps.iter().all(|step| told.contains(step)), "{told}\n{found}");
+    // For lengths of another class the rules decide again.
+    let other = call(&[&["run", &kernel, "--set", "m=1000", "--set", "n=96"], &given[..]].concat());
+    out(&other);
+    let told = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert!(told.contains("note: the usual sizes are taken, not those of "), "{told}");
+    // Without a GPU nothing can be timed there.
+    if !Device::best().is_gpu() {
+        let refused = refusal(&auto(&["--search", "2", "--device", "gpu"]));
+        assert!(refused.contains("error["), "{refused}");
+    }
+    let refused = auto(&["--keep", &record]);
+    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("--search"));
+}

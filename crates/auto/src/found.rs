@@ -309,7 +309,24 @@ impl Found {
         found
     }
 
-    /// What was found after it.
+    /// Steps that were found before, as one decision, with the reason.
+    ///
+    /// Errors: those of the steps.
+    pub fn given(kernel: &LoopKernel, steps: &[Step], reason: String) -> Result<Found, Diagnostic> {
+        let pipeline: Pipeline = steps.iter().cloned().collect();
+        let decision = Decision {
+            nest: Name::new(""),
+            rule: Some("record"),
+            reason,
+            steps: steps.to_vec(),
+            refused: Vec::new(),
+            better: Vec::new(),
+            loops: 0,
+            assumable: Vec::new(),
+        };
+        Ok(Found { kernel: pipeline.apply(kernel)?, pipeline, decisions: vec![decision] })
+    }
+
     /// The same without the wishes that come to nothing: with what they would have declared the
     /// same steps are found, and none of them is about vectors, which may be whole then. Each wish
     /// that is a step takes a search of its own.
@@ -337,6 +354,7 @@ impl Found {
         self
     }
 
+    /// With what was found after it.
     pub(crate) fn then(mut self, rest: Found) -> Found {
         self.pipeline = self.pipeline.then(&rest.pipeline);
         self.kernel = rest.kernel;

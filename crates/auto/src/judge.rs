@@ -4,13 +4,33 @@
 //! candidates. So what came of a step for a kernel, and of lowering it, is kept. Of a lowered
 //! program only the shapes of its blocks are.
 
-use std::{cell::RefCell, collections::HashMap};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    hash::{Hash, Hasher},
+};
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, PerDim};
 use loopwright_lowering::{LowerOptions, Target, lower, program::DeviceKernel};
 use loopwright_transforms::{Step, Transform};
 
 use crate::Launch;
+
+/// A kernel as a key. Of what it hashes, steps change at least something; the rest of a kernel, with
+/// the one that was declared, takes longer to hash than many a question takes to answer.
+#[derive(Clone, PartialEq, Eq)]
+struct Key(LoopKernel);
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let kernel = &self.0;
+        kernel.tags.hash(state);
+        kernel.domains.iter().for_each(|domain| domain.inames.hash(state));
+        kernel.temporaries.iter().for_each(|temporary| temporary.name.hash(state));
+        kernel.instructions.iter().for_each(|i| i.within.hash(state));
+        kernel.assumptions.len().hash(state);
+    }
+}
 
 /// A kernel after a step, or why there is none.
 type Outcome = Result<(LoopKernel, Step), Diagnostic>;
@@ -26,8 +46,8 @@ pub(crate) struct Judge {
     /// Whether refusals show executions for which a step is wrong. This takes longer, and changes
     /// nothing else.
     pub witnesses: bool,
-    steps: RefCell<HashMap<(LoopKernel, String), Outcome>>,
-    lowered: RefCell<HashMap<LoopKernel, Result<Blocks, Diagnostic>>>,
+    steps: RefCell<HashMap<(Key, String), Outcome>>,
+    lowered: RefCell<HashMap<Key, Result<Blocks, Diagnostic>>>,
 }
 
 impl Judge {
@@ -48,7 +68,7 @@ impl Judge {
 
     /// The kernel after a step, and the step.
     pub fn step(&self, kernel: &LoopKernel, text: &str) -> Outcome {
-        let key = (kernel.clone(), text.to_string());
+        let key = (Key(kernel.clone()), text.to_string());
         if let Some(known) = self.steps.borrow().get(&key) {
             return known.clone();
         }
@@ -62,7 +82,8 @@ impl Judge {
 
     /// The blocks of a kernel that is lowered, the final check included.
     pub fn lowers(&self, kernel: &LoopKernel) -> Result<Blocks, Diagnostic> {
-        if let Some(known) = self.lowered.borrow().get(kernel) {
+        let key = Key(kernel.clone());
+        if let Some(known) = self.lowered.borrow().get(&key) {
             return known.clone();
         }
         let outcome = match lower(kernel, LowerOptions::default().on(self.target)) {
@@ -74,7 +95,7 @@ impl Judge {
             Err(open) if open.code == "open-type" => Ok(Blocks::new()),
             Err(why) => Err(why),
         };
-        self.lowered.borrow_mut().insert(kernel.clone(), outcome.clone());
+        self.lowered.borrow_mut().insert(key, outcome.clone());
         outcome
     }
 }

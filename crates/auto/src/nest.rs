@@ -8,7 +8,7 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, DType, Dim, Expr, Instruction, LoopKernel, Name, Reduce, Tag, Tree, TypeTable,
+    AddressSpace, Aff, DType, Dim, Expr, Instruction, Lookup, LoopKernel, Name, Reduce, Tag, Tree, TypeTable,
 };
 use loopwright_lowering::Target;
 use loopwright_transforms::{Step, Verdict};
@@ -59,12 +59,14 @@ impl<'k> Nest<'k> {
     fn of(kernel: &'k LoopKernel, tree: &'k Tree, judge: &Rc<Judge>) -> Option<Nest<'k>> {
         let Tree::Loop { iname, .. } = tree else { return None };
         let leaves = tree.leaves();
+        let lookup = Lookup::new(kernel);
         let inside = |i: &&Instruction| leaves.iter().any(|part| part.instruction == i.id);
         let instructions: Vec<&Instruction> = kernel.instructions.iter().filter(inside).collect();
         let tags = |i: &Instruction| {
             let own = i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<Name>>();
-            let all = i.within.iter().cloned().chain(own.iter().flat_map(|n| kernel.base_of(n)));
-            all.map(|n| kernel.tag(&n)).collect::<Vec<Tag>>()
+            let base = own.iter().flat_map(|n| lookup.base_of(n));
+            let all = i.within.iter().chain(base);
+            all.map(|n| kernel.tag(n)).collect::<Vec<Tag>>()
         };
         let tags: BTreeSet<Tag> = instructions.iter().flat_map(|i| tags(i)).collect();
         let is_complete = tags.iter().any(|t| t.is_over_blocks()) && tags.iter().any(|t| t.is_in_block());
@@ -73,7 +75,7 @@ impl<'k> Nest<'k> {
         }
         let held: BTreeSet<Tag> = tags.into_iter().filter(|t| t.is_parallel()).collect();
         let is_open = |n: &Name| !kernel.tag(n).is_parallel();
-        let reduced = reduced(kernel, &instructions);
+        let reduced = reduced(&lookup, &instructions);
         let (mut band, mut at) = (Vec::new(), tree);
         while let Tree::Loop { iname, body } = at
             && !reduced.contains(iname)
@@ -523,9 +525,10 @@ impl<'k> Nest<'k> {
                 found.push(n);
             }
         };
+        let lookup = Lookup::new(self.kernel);
         for i in &self.instructions {
             for r in i.reductions() {
-                let own = r.inames.iter().flat_map(|n| self.kernel.base_of(n));
+                let own = r.inames.iter().flat_map(|n| lookup.base_of(n)).cloned();
                 let own: Vec<Name> = own.filter(|n| !self.kernel.tag(n).is_parallel()).collect();
                 add(self.best(&own));
             }
@@ -538,14 +541,14 @@ impl<'k> Nest<'k> {
 }
 
 /// The base inames of the reductions of these instructions, without those that are also around one.
-fn reduced(kernel: &LoopKernel, instructions: &[&Instruction]) -> Vec<Name> {
+fn reduced(lookup: &Lookup<'_>, instructions: &[&Instruction]) -> Vec<Name> {
     let mut found: Vec<Name> = Vec::new();
     for i in instructions {
         for n in i.reductions().iter().flat_map(|r| r.inames.clone()) {
-            for base in kernel.base_of(&n) {
-                let is_around = i.within.contains(&base);
-                if !is_around && !found.contains(&base) {
-                    found.push(base);
+            for base in lookup.base_of(&n) {
+                let is_around = i.within.contains(base);
+                if !is_around && !found.contains(base) {
+                    found.push(base.clone());
                 }
             }
         }

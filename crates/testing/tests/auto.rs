@@ -53,8 +53,18 @@ struct Came {
 
 /// Steps with which users begin, by how often they do.
 const BEGINNINGS: &[&str] = &[
-    "split_iname", "split_iname", "split_iname", "tag_inames", "tag_inames", "tag_inames", "add_prefetch",
-    "reorder", "join_inames", "rename_iname", "unroll", "privatize_temporary",
+    "split_iname",
+    "split_iname",
+    "split_iname",
+    "tag_inames",
+    "tag_inames",
+    "tag_inames",
+    "add_prefetch",
+    "reorder",
+    "join_inames",
+    "rename_iname",
+    "unroll",
+    "privatize_temporary",
 ];
 
 /// A kernel after some legal steps of these kinds, and their text.

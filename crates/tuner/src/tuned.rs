@@ -351,6 +351,41 @@ impl TunedRecords {
         self.nearest(|record| known(record).differences(record))
     }
 
+    /// The best record of a kernel whose pipeline begins with these steps, whatever was found after
+    /// them: for these arguments on this device or, if nothing is known about those, the only one.
+    pub fn find_beginning(
+        &self,
+        kernel: &LoopKernel,
+        own: &Pipeline,
+        known: Option<(&Args, &Device)>,
+    ) -> Result<Option<&TunedRecord>, Diagnostic> {
+        let key = match known {
+            Some((args, device)) => RecordKey::new(kernel, own, args, device)?,
+            None => RecordKey::of_texts(kernel, own),
+        };
+        let fits = |record: &RecordKey| {
+            let begins = record.pipeline.strip_prefix(&key.pipeline);
+            begins.is_some()
+                && (&record.kernel, &record.library) == (&key.kernel, &key.library)
+                && (known.is_none()
+                    || RecordKey {
+                        pipeline: key.pipeline.clone(),
+                        space: key.space.clone(),
+                        ..record.clone()
+                    } == key)
+        };
+        let mut found = self.records.iter().filter(|r| fits(&r.key) && !r.best.is_empty());
+        if known.is_none() {
+            return Ok(found.next().filter(|_| found.next().is_none()));
+        }
+        // A time says more than an estimate.
+        let figure = |r: &&TunedRecord| (!r.timed, r.best.first().map_or(f64::INFINITY, |p| p.milliseconds));
+        Ok(found.min_by(|a, b| {
+            let ((not_a, a), (not_b, b)) = (figure(a), figure(b));
+            not_a.cmp(&not_b).then(a.total_cmp(&b))
+        }))
+    }
+
     fn nearest(
         &self,
         differences: impl Fn(&RecordKey) -> Vec<Difference>,
@@ -387,6 +422,29 @@ impl TunedRecords {
 }
 
 impl TunedRecord {
+    /// The record of a pipeline without open parameters: its time on a device, or its estimate, in
+    /// milliseconds.
+    pub fn of_pipeline(
+        kernel: &LoopKernel,
+        pipeline: &Pipeline,
+        args: &Args,
+        device: &Device,
+        milliseconds: f64,
+    ) -> Result<TunedRecord, Diagnostic> {
+        Ok(TunedRecord {
+            key: RecordKey::new(kernel, pipeline, args, device)?,
+            best: vec![TunedPoint { point: Point::default(), milliseconds }],
+            timed: device.is_gpu(),
+            fraction_of_limit: None,
+            interrupted: false,
+        })
+    }
+
+    /// Its pipeline, whose parameters are open.
+    pub fn pipeline(&self) -> Result<Pipeline, Diagnostic> {
+        Pipeline::parse(&self.key.pipeline)
+    }
+
     /// The pipeline with the best point.
     pub fn bind(&self, pipeline: &Pipeline) -> Result<Pipeline, Diagnostic> {
         match self.best.first() {

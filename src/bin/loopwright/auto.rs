@@ -1,5 +1,6 @@
 //! `auto`
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,10 +8,10 @@ use clap::Args as ClapArgs;
 use loopwright::{
     auto::{auto_for, auto_with_witnesses, search_for},
     prelude::*,
-    tuner::{Machine, estimate},
+    tuner::{Machine, TunedRecord, estimate},
 };
 
-use crate::arguments::{Arguments, count};
+use crate::arguments::{Arguments, count, whole};
 use crate::input::{self, Completed, Failure, Form};
 use crate::{interrupt, report};
 
@@ -23,11 +24,23 @@ pub struct Auto {
     /// Also show what was proposed and refused before, with the refusals.
     #[arg(long)]
     refused: bool,
-    /// Take the cheapest of this many pipelines by their estimated time on an H200, instead of what
-    /// the rules put first. Each runs on the emulator for the given arguments, which should be of
-    /// moderate size; arrays that are not given are random.
+    /// Take the cheapest of this many pipelines, instead of what the rules put first: by their
+    /// times with `--device gpu`, otherwise by their estimated times on an H200. For an estimate each
+    /// runs on the emulator for the given arguments, which should be of moderate size. Arrays that
+    /// are not given are random.
     #[arg(long, value_parser = count, value_name = "N")]
     search: Option<usize>,
+    /// Where the pipelines of a search are compared: `gpu`, `emulator`, or `best`, which is a GPU if
+    /// there is one.
+    #[arg(long, default_value = "emulator", requires = "search")]
+    device: String,
+    /// Number of launches of each pipeline that is timed, whose median counts.
+    #[arg(long, value_parser = whole::<usize>, value_name = "N", default_value_t = 20, requires = "search")]
+    launches: usize,
+    /// Add what a search finds to this file of records, from which `--record` takes it for launches
+    /// of this kind on the same device.
+    #[arg(long, value_name = "FILE", requires = "search")]
+    keep: Option<PathBuf>,
     #[command(flatten)]
     arguments: Arguments,
 }
@@ -56,6 +69,10 @@ impl Auto {
         // The pipeline alone: `--auto` changes nothing here. Sizes of -p are those of what the
         // rules put first.
         let given = Form { auto: false, ..self.form.clone() }.pipeline()?;
+        if let Some(path) = &self.keep {
+            // An error in the file is told before the search.
+            let _ = TunedRecords::load_or_new(path)?;
+        }
         let begun = given.apply(&self.form.declared()?)?;
         let (found, note, cut) = match self.search {
             None => {
@@ -64,7 +81,7 @@ impl Auto {
                 let found = auto_with_witnesses(&begun, &target, &launch);
                 (found.with_wishes_tried(&begun, &target, &launch), String::new(), false)
             }
-            Some(most) => self.searched(&begun, most, &interrupted)?,
+            Some(most) => self.searched(&begun, &given, most, &interrupted)?,
         };
         let text = if self.refused { format!("{found:#}") } else { found.to_string() };
         report::say(&format!("{given}{note}{text}"))?;
@@ -79,23 +96,38 @@ impl Auto {
     fn searched(
         &self,
         begun: &LoopKernel,
+        given: &Pipeline,
         most: usize,
         interrupted: &AtomicBool,
     ) -> Result<(loopwright::auto::Found, String, bool), Failure> {
         let phase = report::Phase::begin("searching");
         let args = self.arguments.args(begun, true)?;
+        let device = input::device(&self.device)?;
         let machine = Machine::h200();
+        let measure = |kernel: &LoopKernel| match device.is_gpu() {
+            true => median(&device, kernel, &args, self.launches),
+            false => Ok(estimate(kernel, &args, &machine)?.estimate_ms),
+        };
         // What cannot be run for these arguments at all is not a candidate, and says why.
-        let launch = input::launch(begun, &self.arguments, None);
-        estimate(&auto_for(begun, &Target::default(), &launch).kernel, &args, &machine)?;
+        let launch = input::launch(begun, &self.arguments, Some(&device));
+        measure(&auto_for(begun, &Target::default(), &launch).kernel)?;
         let is_over = || interrupted.load(Ordering::SeqCst);
-        let mut cost = |kernel: &LoopKernel| Some(estimate(kernel, &args, &machine).ok()?.estimate_ms);
+        let mut cost = |kernel: &LoopKernel| measure(kernel).ok();
         let searched = search_for(begun, &Target::default(), &launch, most, &mut || !is_over(), &mut cost);
         drop(phase);
+        let declared = self.form.declared()?;
+        if let (Some(path), Some(ms)) = (&self.keep, searched.cost) {
+            let pipeline = given.clone().then(&searched.found.pipeline);
+            let record = TunedRecord::of_pipeline(&declared, &pipeline, &args, &device, ms)?;
+            TunedRecords::load_or_new(path)?.with(record).save(path)?;
+        }
         let ms = |cost: Option<f64>| cost.map_or("unknown".to_string(), |ms| format!("{ms:.4} ms"));
+        let (how, on, what) = match device.is_gpu() {
+            true => ("timed on", device.name().to_string(), "timed"),
+            false => ("estimated for", machine.device, "counted"),
+        };
         let note = format!(
-            "# estimated for {}: {}, by the rules alone {}; pipelines counted: {}{}\n",
-            machine.device,
+            "# {how} {on}: {}, by the rules alone {}; pipelines {what}: {}{}\n",
             ms(searched.cost),
             ms(searched.by_rules),
             searched.candidates,
@@ -106,4 +138,11 @@ impl Auto {
         );
         Ok((searched.found, note, searched.is_cut_short))
     }
+}
+
+/// The median time of so many launches, in milliseconds.
+fn median(device: &Device, kernel: &LoopKernel, args: &Args, launches: usize) -> Result<f64, Diagnostic> {
+    let mut times = device.compile(kernel)?.bind(args)?.time(launches.max(1))?;
+    times.sort_by(f64::total_cmp);
+    Ok(times.get(times.len() / 2).copied().unwrap_or(f64::INFINITY))
 }

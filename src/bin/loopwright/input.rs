@@ -1,7 +1,7 @@
 //! Reading the user's input: kernels, pipelines, values.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args as ClapArgs;
@@ -131,7 +131,7 @@ impl Form {
 
     /// The pipeline, with its parameters bound. A record only has to match kernel and pipeline.
     pub fn pipeline(&self) -> Result<Pipeline, Failure> {
-        self.bound_pipeline(|records, kernel, pipeline| records.find_by_text(kernel, pipeline))
+        self.bound_pipeline(Lookup::ByText)
     }
 
     /// The pipeline for a launch, with its parameters bound: a record has to match the arguments
@@ -145,15 +145,12 @@ impl Form {
             return self.pipeline();
         }
         let args = args(&self.declared()?)?;
-        self.bound_pipeline(|records, kernel, pipeline| records.find(kernel, pipeline, &args, device))
+        self.bound_pipeline(Lookup::For(&args, device))
     }
 
-    fn bound_pipeline(
-        &self,
-        find: impl for<'r> FnOnce(&'r TunedRecords, &LoopKernel, &Pipeline) -> Result<&'r TunedRecord, Diagnostic>,
-    ) -> Result<Pipeline, Failure> {
+    fn bound_pipeline(&self, lookup: Lookup<'_>) -> Result<Pipeline, Failure> {
         if self.auto {
-            return self.bound_automatic(find);
+            return self.bound_automatic(lookup);
         }
         let Some(path) = &self.pipeline else {
             if let Some(extra) = self.parameters.first() {
@@ -177,7 +174,7 @@ impl Form {
         let bound = open.bind(values.iter().map(|(n, v)| (n.as_str(), *v)))?;
         let Some(record) = &self.record else { return Ok(bound) };
         let records = TunedRecords::load(record)?;
-        match find(&records, &self.declared()?, &open) {
+        match lookup.find(&records, &self.declared()?, &open) {
             // Explicit values take precedence over recorded ones.
             Ok(record) => {
                 let left = bound.parameters();
@@ -194,11 +191,8 @@ impl Form {
 
     /// The pipeline with the steps that `auto` finds behind its own. Their sizes are parameters,
     /// whose values are those of -p, of a record, or the usual ones.
-    fn bound_automatic(
-        &self,
-        find: impl for<'r> FnOnce(&'r TunedRecords, &LoopKernel, &Pipeline) -> Result<&'r TunedRecord, Diagnostic>,
-    ) -> Result<Pipeline, Failure> {
-        let Completed { own, found, .. } = self.completed(find)?;
+    fn bound_automatic(&self, lookup: Lookup<'_>) -> Result<Pipeline, Failure> {
+        let Completed { own, found, .. } = self.completed(lookup)?;
         crate::report::note(found.to_string().trim_end());
         Ok(own.then(&found.pipeline))
     }
@@ -206,36 +200,38 @@ impl Form {
     /// The user's steps, bound, and what `auto` finds after them, with the sizes of -p or of a
     /// record.
     pub fn found(&self) -> Result<Completed, Failure> {
-        self.completed(|records, kernel, pipeline| records.find_by_text(kernel, pipeline))
+        self.completed(Lookup::ByText)
     }
 
-    fn completed(
-        &self,
-        find: impl for<'r> FnOnce(&'r TunedRecords, &LoopKernel, &Pipeline) -> Result<&'r TunedRecord, Diagnostic>,
-    ) -> Result<Completed, Failure> {
+    fn completed(&self, lookup: Lookup<'_>) -> Result<Completed, Failure> {
         let declared = self.declared()?;
         let given = self.values()?;
         let own = self.pipeline.as_deref().map_or_else(|| Ok(Pipeline::new()), read_pipeline)?;
         let known = own.parameters();
         let is_own = |name: &str| known.iter().any(|n| **n == *name);
         let mut own = own.bind(given.iter().filter(|(n, _)| is_own(n)).map(|(n, v)| (n.as_str(), *v)))?;
-        let (mut find, mut record) = (Some(find), self.record.as_ref());
-        if !own.parameters().is_empty()
-            && let (Some(find), Some(_)) = (find.take(), record.take())
-        {
+        let mut record = self.record.as_ref();
+        if !own.parameters().is_empty() && record.take().is_some() {
             // The record is about the user's own parameters.
             let parameters = self.parameters.iter().filter(|p| pair(p).is_ok_and(|(n, _)| is_own(n)));
             let form = Form { auto: false, parameters: parameters.cloned().collect(), ..self.clone() };
-            own = form.bound_pipeline(find)?;
+            own = form.bound_pipeline(lookup)?;
+        }
+        // The steps of a record are what was found for these arguments, or timed on this device.
+        let gives_sizes = given.iter().any(|(n, _)| !is_own(n));
+        if let Some(path) = record.filter(|_| !gives_sizes)
+            && let Some(found) = recorded(path, &declared, &own, lookup)?
+        {
+            return Ok(found);
         }
         // Values for sizes are meant for the steps that every launch gets.
         let given_sizes = self.record.is_some() || given.iter().any(|(n, _)| !is_own(n));
         let launch = if given_sizes { Launch::default() } else { self.launch.clone() };
         let automatic = Automatic::of(&declared, own, &launch)?;
         let mut values = automatic.sizes.usual();
-        if let (Some(record), Some(find)) = (record, find) {
+        if let Some(record) = record {
             let records = TunedRecords::load(record)?;
-            match find(&records, &declared, &automatic.open()) {
+            match lookup.find(&records, &declared, &automatic.open()) {
                 Ok(record) => {
                     let best = record.best.first().into_iter().flat_map(|b| b.point.values());
                     values.extend(best.map(|(n, v)| (n.clone(), v)));
@@ -296,6 +292,53 @@ impl Form {
         let declared = self.declared()?;
         Ok(self.pipeline()?.apply(&declared)?)
     }
+}
+
+/// How a record is looked for.
+#[derive(Clone, Copy)]
+pub enum Lookup<'l> {
+    /// By the kernel and the pipeline alone.
+    ByText,
+    /// By the arguments and the device too.
+    For(&'l Args, &'l Device),
+}
+
+impl Lookup<'_> {
+    /// The record of a pipeline with open parameters.
+    fn find<'r>(
+        self,
+        records: &'r TunedRecords,
+        kernel: &LoopKernel,
+        pipeline: &Pipeline,
+    ) -> Result<&'r TunedRecord, Diagnostic> {
+        match self {
+            Lookup::ByText => records.find_by_text(kernel, pipeline),
+            Lookup::For(args, device) => records.find(kernel, pipeline, args, device),
+        }
+    }
+}
+
+/// What a file of records has as the steps after the user's own, with their sizes.
+fn recorded(
+    path: &Path,
+    declared: &LoopKernel,
+    own: &Pipeline,
+    lookup: Lookup<'_>,
+) -> Result<Option<Completed>, Failure> {
+    let records = TunedRecords::load(path)?;
+    let known = match lookup {
+        Lookup::ByText => None,
+        Lookup::For(args, device) => Some((args, device)),
+    };
+    let Some(record) = records.find_beginning(declared, own, known)? else { return Ok(None) };
+    // Steps that only a registry knows are found again.
+    let Ok(pipeline) = record.pipeline() else { return Ok(None) };
+    let pipeline = record.bind(&pipeline)?;
+    let (own, rest) = pipeline.steps().split_at(own.steps().len().min(pipeline.steps().len()));
+    let own: Pipeline = own.iter().cloned().collect();
+    let begun = own.apply(declared)?;
+    let found = Found::given(&begun, rest, format!("as kept in {}", path.display()))?;
+    Ok(Some(Completed { own, begun, found }))
 }
 
 /// The user's steps, bound, and what `auto` finds after them, with its sizes.

@@ -154,6 +154,20 @@ impl Tune {
         }
     }
 
+    /// The launch that steps are found for: that of the problem, as far as the smaller one agrees, on
+    /// which candidates have to run as well.
+    fn launch(&self, kernel: &LoopKernel, device: &Device) -> Result<Launch, Failure> {
+        let mut launch = input::launch(kernel, &self.arguments, Some(device));
+        if !self.sample.is_empty() || !self.sample_input.is_empty() {
+            let set = replaced(&self.arguments.set, &self.sample)?;
+            let inputs = replaced(&self.arguments.inputs, &self.sample_input)?;
+            let small = Arguments { set, inputs, ..self.arguments.clone() };
+            let small = input::launch(kernel, &small, Some(device)).integers;
+            launch.integers.retain(|name, value| small.get(name) == Some(value));
+        }
+        Ok(launch)
+    }
+
     /// The architecture to compile for.
     fn arch(&self, device: &Device) -> Result<Arch, Failure> {
         match &self.arch {
@@ -238,8 +252,9 @@ impl Tune {
             false => (Some(interrupt::tell(&bar, self.log.as_deref())), Arc::default()),
         };
         bar.set_message("space");
+        let device = input::device(&self.device)?;
         let (pipeline, space) = match (&self.pipeline, &self.space) {
-            _ if self.auto => automatic(&kernel, self.own_pipeline()?)?,
+            _ if self.auto => automatic(&kernel, self.own_pipeline()?, &self.launch(&kernel, &device)?)?,
             (_, Some(space)) => (self.own_pipeline()?, input::space(space)?),
             _ => return Err(missing()),
         };
@@ -251,7 +266,6 @@ impl Tune {
         })?;
         let points = space.points()?.len();
         let strategy = self.strategy(points)?;
-        let device = input::device(&self.device)?;
         let sample = self.sample(&kernel)?;
         // Without a GPU nothing runs on the problem itself, whose arrays may be large: only its
         // shapes are needed.
@@ -366,8 +380,8 @@ const WRITES: &str = "interrupted: the table and the files follow when the point
                       done; another interrupt ends at once";
 
 /// The pipeline that is found for a kernel after a user's steps, and the space of its sizes.
-fn automatic(kernel: &LoopKernel, own: Pipeline) -> Result<(Pipeline, Space), Failure> {
-    let automatic = input::Automatic::of(kernel, own, &Launch::default())?;
+fn automatic(kernel: &LoopKernel, own: Pipeline, launch: &Launch) -> Result<(Pipeline, Space), Failure> {
+    let automatic = input::Automatic::of(kernel, own, launch)?;
     let open = automatic.open();
     let reasons = automatic.found.decisions.iter().flat_map(|d| d.lines());
     let reasons: String = reasons.map(|line| format!("# {line}\n")).collect();

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, BinaryOp, Constraint, Diagnostic, Expr, Instruction, KernelData,
-    LoopKernel, Name, Part, PartRef, Role, Tag, Tree, Type, TypeTable,
+    Lookup, LoopKernel, Name, Part, PartRef, Role, Tag, Tree, Type, TypeTable,
 };
 use loopwright_poly::System;
 
@@ -488,10 +488,11 @@ impl Moved {
         // The copy in the loop, for a later iteration.
         let next = Aff::var(k).add_constant(ahead)?;
         let values_next = values_at(data, k, &next)?;
+        let lookup = Lookup::new(data);
         let of_copy: Vec<usize> = (0..data.domains.len())
             .filter(|d| {
                 data.domains[*d].inames.iter().any(|n| {
-                    let base = data.base_of(n);
+                    let base = lookup.base_of(n);
                     !base.is_empty() && base.iter().all(|b| own.contains(b))
                 })
             })
@@ -500,9 +501,9 @@ impl Moved {
         // loop's iname or one that it defines. Those of the copy's own domains are rewritten for
         // the later one below.
         let mut running = moved(instances, &values_at(data, k, &Aff::var(k))?)?;
-        running.retain(|c| !self.is_of_own(c, data));
+        running.retain(|c| !self.is_of_own(c, &lookup));
         let is_outside = |c: &&Constraint| {
-            !self.is_of_own(c, data) || !of_copy.iter().any(|d| data.domains[*d].constraints.contains(c))
+            !self.is_of_own(c, &lookup) || !of_copy.iter().any(|d| data.domains[*d].constraints.contains(c))
         };
         let outside: Vec<Constraint> = instances.iter().filter(is_outside).cloned().collect();
         running.extend(moved(&outside, &values_next)?);
@@ -582,8 +583,8 @@ impl Moved {
     }
 
     /// Whether a constraint is on the copy's own inames.
-    fn is_of_own(&self, c: &Constraint, data: &KernelData) -> bool {
-        c.names().iter().any(|n| data.base_of(n).iter().any(|b| self.own.contains(b)))
+    fn is_of_own(&self, c: &Constraint, lookup: &Lookup<'_>) -> bool {
+        c.names().iter().any(|n| lookup.base_of(n).iter().any(|b| self.own.contains(b)))
     }
 
     /// The copy for one of the first iterations, which stands before the loop: its id.
@@ -608,7 +609,8 @@ impl Moved {
         }
         let values = values_at(data, &self.iname, value)?;
         let started = moved(&self.instances, &values)?;
-        let started: Vec<Constraint> = started.into_iter().filter(|c| !self.is_of_own(c, data)).collect();
+        let lookup = Lookup::new(data);
+        let started: Vec<Constraint> = started.into_iter().filter(|c| !self.is_of_own(c, &lookup)).collect();
         if let Some(domain) = data.domains.last_mut() {
             domain.constraints =
                 domain.constraints.iter().map(|c| c.substitute(&of(&values))).collect::<Result<_, _>>()?;
