@@ -656,3 +656,51 @@ fn nests_over_the_same_rows_become_one() {
         assert_eq!(outputs.get(name).expect("an output").to_f64(), wanted, "{found}");
     }
 }
+
+/// Several scans in one nest, and several loops down the same columns, have forms and are right.
+#[test]
+fn scans_share_a_nest_and_loops_go_down_columns() {
+    let scans = "kernel scans(x: f32[m, n], a: f32[m, n], b: f32[m, n], m: i32, n: i32)\n\
+                 assume 1 <= m and 0 <= n\n\
+                 domain { [s] : 0 <= s < m }\n\
+                 domain { [i] : 0 <= i < n }\n\
+                 domain { [j] : 0 <= j <= i }\n\
+                 domain { [k] : 0 <= k <= i }\n\
+                 a[s, i] = sum(j, x[s, j]) {id=first}\n\
+                 b[s, i] = max(k, x[s, k]) {id=second}\n";
+    let (m, n) = (11usize, 75usize);
+    let x = numbers(&[m, n]);
+    let found = self::found(&parsed(scans), &Launch::default());
+    assert_eq!(found.decisions[0].rule, Some("scan"), "{found}");
+    let outputs = ran(&found, &Args::new().tensor("x", &x));
+    let carried = |of: fn(f64, f64) -> f64, first: f64| -> Vec<f64> {
+        let rows = x.to_f64();
+        let row = |row: &[f64]| {
+            let carry = |state: &mut f64, v: &f64| {
+                *state = of(*state, *v);
+                Some(*state)
+            };
+            row.iter().scan(first, carry).collect::<Vec<f64>>()
+        };
+        rows.chunks(n).flat_map(row).collect()
+    };
+    assert_eq!(outputs.get("a").expect("an output").to_f64(), carried(|a, b| a + b, 0.0), "{found}");
+    let greatest = carried(f64::max, f64::NEG_INFINITY);
+    assert_eq!(outputs.get("b").expect("an output").to_f64(), greatest, "{found}");
+
+    let columns = "kernel centered(x: f32[m, n], y: f32[m, n], m: i32, n: i32)\n\
+                   assume 1 <= m and 0 <= n\n\
+                   domain { [c] : 0 <= c < n }\n\
+                   domain { [i] : 0 <= i < m }\n\
+                   domain { [j] : 0 <= j < m }\n\
+                   temp top: f32 private\n\
+                   top = max(i, x[i, c]) {id=largest}\n\
+                   y[j, c] = x[j, c] - top {id=below}\n";
+    let found = self::found(&parsed(columns), &Launch::default());
+    assert_eq!(found.decisions[0].rule, Some("strips"), "{found}");
+    let outputs = ran(&found, &Args::new().tensor("x", &x));
+    let values = x.to_f64();
+    let top = |c: usize| (0..m).map(|r| values[r * n + c]).fold(f64::NEG_INFINITY, f64::max);
+    let wanted: Vec<f64> = values.iter().enumerate().map(|(at, v)| v - top(at % n)).collect();
+    assert_eq!(outputs.get("y").expect("an output").to_f64(), wanted, "{found}");
+}

@@ -688,7 +688,7 @@ fn forms_of_a_launch_are_searched_and_recorded() {
     assert!(out(&run).contains("verified"));
     let told = String::from_utf8_lossy(&run.stderr).into_owned();
     assert!(told.contains("# record: as kept in ") && told.contains("\nassume(len mod 4 = 0)\n"), "{told}");
-    // A smaller problem for checks has to fit as well: what only the large one fulfils is not assumed.
+    // A smaller problem has to fit as well: what only the large one fulfils is not assumed.
     let small = ["--sample", "nseg=16", "--sample", "len=30"];
     let tuned = call(&[&["tune", &kernel, "--auto"], &sizes[..], &small, &searched[..6]].concat());
     assert!(out(&tuned).contains("<- best"));

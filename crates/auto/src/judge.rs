@@ -16,8 +16,8 @@ use loopwright_transforms::{Step, Transform};
 
 use crate::Launch;
 
-/// A kernel as a key. Of what it hashes, steps change at least something; the rest of a kernel, with
-/// the one that was declared, takes longer to hash than many a question takes to answer.
+/// A kernel as a key. Of what it hashes, steps change at least something; the rest of a kernel,
+/// with the one that was declared, takes longer to hash than many a question takes to answer.
 #[derive(Clone, PartialEq, Eq)]
 struct Key(LoopKernel);
 

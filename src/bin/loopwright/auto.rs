@@ -25,13 +25,13 @@ pub struct Auto {
     #[arg(long)]
     refused: bool,
     /// Take the cheapest of this many pipelines, instead of what the rules put first: by their
-    /// times with `--device gpu`, otherwise by their estimated times on an H200. For an estimate each
-    /// runs on the emulator for the given arguments, which should be of moderate size. Arrays that
-    /// are not given are random.
+    /// times with `--device gpu`, otherwise by their estimated times on an H200. For an estimate
+    /// each runs on the emulator for the given arguments, which should be of moderate size. Arrays
+    /// that are not given are random.
     #[arg(long, value_parser = count, value_name = "N")]
     search: Option<usize>,
-    /// Where the pipelines of a search are compared: `gpu`, `emulator`, or `best`, which is a GPU if
-    /// there is one.
+    /// Where the pipelines of a search are compared: `gpu`, `emulator`, or `best`, which is a GPU
+    /// if there is one.
     #[arg(long, default_value = "emulator", requires = "search")]
     device: String,
     /// Number of launches of each pipeline that is timed, whose median counts.

@@ -154,8 +154,8 @@ impl Tune {
         }
     }
 
-    /// The launch that steps are found for: that of the problem, as far as the smaller one agrees, on
-    /// which candidates have to run as well.
+    /// The launch that steps are found for: that of the problem, as far as the smaller one agrees,
+    /// on which candidates have to run as well.
     fn launch(&self, kernel: &LoopKernel, device: &Device) -> Result<Launch, Failure> {
         let mut launch = input::launch(kernel, &self.arguments, Some(device));
         if !self.sample.is_empty() || !self.sample_input.is_empty() {

@@ -17,6 +17,7 @@ mod scan;
 mod segments;
 mod shift;
 mod short;
+mod strips;
 mod total;
 mod transpose;
 mod updates;
@@ -42,6 +43,7 @@ pub const RULES: &[&dyn Rule] = &[
     &transpose::Transpose,
     &short::Short,
     &columns::Columns,
+    &strips::Strips,
     &rows::Rows,
     &total::Total,
     &map::Map,

@@ -32,7 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use loopwright_kernel_ir::Name;
+use loopwright_kernel_ir::{Name, Reduce};
 use loopwright_lowering::{Language, Target};
 
 use crate::{
@@ -136,7 +136,7 @@ fn turned(nest: &Nest<'_>, parallel: &[Name], i: &Name, proposal: Proposal) -> P
 
 /// Scans down columns, where neighbouring columns are neighbours in memory: the loop over columns
 /// goes to the outside, and neighbouring threads take neighbouring columns.
-fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, j: &Name, target: &Target) -> Vec<Proposal> {
+fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, all: &[Name], target: &Target) -> Vec<Proposal> {
     let others: Vec<&Name> = parallel.iter().filter(|n| *n != i).collect();
     let Some(x) = nest.best(others.iter().copied()).filter(|x| nest.score(x) > nest.score(i).max(0.0)) else {
         return Vec::new();
@@ -152,7 +152,7 @@ fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, j: &Name, target: &Targ
              are neighbours in memory, and go to neighbouring threads{shared}"
         );
         let mut proposal = turned(nest, parallel, i, Proposal::new(reason));
-        proposal = proposal.step(format!("realize_scan({i}, {j})")).step(split(&x, warp));
+        proposal = scans(proposal, i, all).step(split(&x, warp));
         let mut inner = vec![(format!("{x}_inner"), "thread.x")];
         if let Some(threads) = along {
             proposal = proposal.step(split(i, threads));
@@ -167,6 +167,11 @@ fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, j: &Name, target: &Targ
     vec![form(Some(ALONG)), form(None)]
 }
 
+/// With the loops of all of these reductions up to `i` as scans.
+fn scans(proposal: Proposal, i: &Name, all: &[Name]) -> Proposal {
+    all.iter().fold(proposal, |proposal, j| proposal.step(format!("realize_scan({i}, {j})")))
+}
+
 impl Rule for Scan {
     fn name(&self) -> &'static str {
         "scan"
@@ -174,21 +179,28 @@ impl Rule for Scan {
 
     fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal> {
         let reductions = nest.reductions();
-        let [(_, reduce)] = reductions.as_slice() else { return Vec::new() };
-        let [j] = reduce.inames.as_slice() else { return Vec::new() };
+        let of = |r: &Reduce| if let [j] = r.inames.as_slice() { Some(j.clone()) } else { None };
+        let all: Option<Vec<Name>> = reductions.iter().map(|(_, r)| of(r)).collect();
+        let Some(all) = all.filter(|all| all.len() == 1 || all.len() == nest.instructions.len()) else {
+            return Vec::new();
+        };
         let parallel = nest.parallel();
-        let scanned = parallel.iter().filter(|i| bounds::depend_on(nest.kernel, j, i));
+        let scanned = parallel.iter().filter(|i| all.iter().all(|j| bounds::depend_on(nest.kernel, j, i)));
         let mut proposals = Vec::new();
         for i in scanned {
             let reason = format!("each `{i}` reduces what the one before it does and one point more");
-            let realized = |reason: &str| Proposal::new(reason).step(format!("realize_scan({i}, {j})"));
+            let realized = |reason: &str| scans(Proposal::new(reason), i, &all);
             // A block for each row.
             let begun = || {
                 let around = parallel.iter().rev().filter(|n| *n != i).map(Along::whole).collect();
                 on_axes(nest, realized(&reason), around, &AXES)
             };
-            let columns = columns(nest, &parallel, i, j, target);
-            let across = across_blocks(nest, &parallel, i, j, &reason, target);
+            let columns = columns(nest, &parallel, i, &all, target);
+            let across = match all.as_slice() {
+                [j] => across_blocks(nest, &parallel, i, j, &reason, target),
+                // What blocks pass on is the state of one scan.
+                _ => Vec::new(),
+            };
             // Columns that do not fill a warp have more lanes along the scan.
             let around: Vec<Name> = parallel.iter().filter(|n| *n != i).cloned().collect();
             let is_narrow = || nest.count(&around).is_some_and(|count| count < target.warp_size.into());
