@@ -69,10 +69,8 @@ impl Auto {
         // The pipeline alone: `--auto` changes nothing here. Sizes of -p are those of what the
         // rules put first.
         let given = Form { auto: false, ..self.form.clone() }.pipeline()?;
-        if let Some(path) = &self.keep {
-            // An error in the file is told before the search.
-            let _ = TunedRecords::load_or_new(path)?;
-        }
+        // An error in the file is told before the search.
+        self.keep.as_deref().map_or(Ok(()), input::keeps_records)?;
         let begun = given.apply(&self.form.declared()?)?;
         let (found, note, cut) = match self.search {
             None => {

@@ -13,7 +13,7 @@ use loopwright::transforms::{OlderName, Step, held_to_declared, older_names_in};
 use loopwright::tuner::{Machine, Space, TunedRecord};
 
 use crate::arguments::Arguments;
-use crate::files::{origin, read, standard_input_once};
+use crate::files::{origin, read, standard_input_once, writable};
 
 /// The failure of a command.
 pub enum Failure {
@@ -292,6 +292,18 @@ impl Form {
         let declared = self.declared()?;
         Ok(self.pipeline()?.apply(&declared)?)
     }
+}
+
+/// Refuses a file to which records cannot be added: they are added to the existing ones, in a new
+/// file next to it.
+pub fn keeps_records(path: &Path) -> Result<(), Failure> {
+    let _ = TunedRecords::load_or_new(path)?;
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    Ok(writable(Path::new(&beside)).map_err(|_| {
+        Diagnostic::new("tuning-record", format!("{} cannot be written", path.display()))
+            .help("use a file in an existing, writable folder")
+    })?)
 }
 
 /// How a record is looked for.

@@ -207,17 +207,7 @@ impl Tune {
         });
         files::distinct(&written.collect::<Vec<_>>(), read.into_iter().chain(arrays))?;
         [&self.html, &self.best].into_iter().flatten().try_for_each(|path| files::writable(path))?;
-        if let Some(path) = &self.record {
-            // Records are added to the existing ones, in a new file next to it.
-            let _ = TunedRecords::load_or_new(path)?;
-            let mut beside = path.as_os_str().to_owned();
-            beside.push(".new");
-            files::writable(Path::new(&beside)).map_err(|_| {
-                Diagnostic::new("tuning-record", format!("{} cannot be written", path.display()))
-                    .help("use a file in an existing, writable folder")
-            })?;
-        }
-        Ok(())
+        self.record.as_deref().map_or(Ok(()), input::keeps_records)
     }
 
     /// Runs the command `loopwright tune`.
