@@ -3,7 +3,8 @@
 //!
 //! Row and column of `k` are written in the same iteration as they are read, so that no loop is
 //! parallel as a whole. Cut at `k` (`index_set_split`), the parts are: what is before, at and
-//! after `k`. Each reads only what is finished or what another part writes, and is parallel.
+//! after `k`. Each reads only what is finished or what another part writes, and is parallel. Loops
+//! over many such problems, each of which lies apart from the next, go inside.
 //!
 //! ```
 //! use loopwright_auto::{Target, auto};
@@ -39,11 +40,16 @@ impl Rule for Pivot {
     }
 
     fn propose(&self, nest: &Nest<'_>, _: &Target) -> Vec<Proposal> {
-        let Some((k, inner)) = nest.band.split_first() else { return Vec::new() };
-        if !nest.inner.is_empty() || !nest.is_map() || nest.band.iter().any(|n| nest.is_parallel(n)) {
+        if !nest.inner.is_empty() || !nest.is_map() {
             return Vec::new();
         }
-        let cut: Vec<&Name> = inner.iter().filter(|n| meets(nest, k, n)).collect();
+        // Many such problems: each lies apart from the next, so its own loops have to be spread.
+        let (batch, own): (Vec<&Name>, Vec<&Name>) = nest.band.iter().partition(|n| nest.is_parallel(n));
+        let Some((k, inner)) = own.split_first() else { return Vec::new() };
+        if batch.iter().any(|n| nest.score(n) >= 0.0) {
+            return Vec::new();
+        }
+        let cut: Vec<&Name> = inner.iter().copied().filter(|n| meets(nest, k, n)).collect();
         if !(1..=2).contains(&cut.len()) {
             return Vec::new();
         }
@@ -53,7 +59,12 @@ impl Rule for Pivot {
             names(&cut),
             if cut.len() == 1 { "is" } else { "are" }
         );
-        let mut proposal = Proposal::new(reason).step(format!("tag_inames({k}: host)"));
+        let mut proposal = Proposal::new(reason);
+        if !batch.is_empty() {
+            let order: Vec<&str> = own.iter().chain(&batch).map(|n| &***n).collect();
+            proposal = proposal.step(format!("reorder([{}])", order.join(", ")));
+        }
+        proposal = proposal.step(format!("tag_inames({k}: host)"));
         // The loops inside of one that is cut are copied with it.
         let mut copies = vec![String::new()];
         let suffixes = [("_below", "_at"), ("_right", "_mid")];
