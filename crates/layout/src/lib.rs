@@ -36,6 +36,7 @@ mod bridge;
 pub mod cases;
 mod complement;
 mod compose;
+mod composed;
 mod divide;
 mod error;
 pub mod eval;
@@ -55,6 +56,7 @@ mod tuple;
 pub use bits::BitMap;
 pub use complement::{collision, complement};
 pub use compose::{Tiler, compose_tiler, composition};
+pub use composed::ComposedLayout;
 pub use divide::{
     blocked_product, flat_divide, flat_product, logical_divide, logical_product, ordered, raked_product,
     tile_to_shape, tiled_divide, tiled_product, zipped_divide, zipped_product,
@@ -67,5 +69,5 @@ pub use layout::{Known, Layout};
 pub use picture::Picture;
 pub use recast::{downcast, recast, upcast};
 pub use slice::Coordinate;
-pub use swizzle::{ComposedLayout, Swizzle};
+pub use swizzle::Swizzle;
 pub use tuple::{IntTuple, crd2idx};

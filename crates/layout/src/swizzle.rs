@@ -1,13 +1,13 @@
-//! Swizzles, and swizzled layouts.
+//! Swizzles.
 //!
 //! `Sw<B,M,S>` takes an index to `x ^ ((x & yyy) >> S)`, where `yyy` are `B` bits that start at bit
 //! `M + max(0, S)`: those bits are added, without carry, to the `B` bits `|S|` places away. It is
 //! its own inverse, and keeps blocks of `2^M` neighbours. It is not a layout, since it has no
-//! strides; a [`ComposedLayout`] applies it after one.
+//! strides; a [`ComposedLayout`](crate::ComposedLayout) applies it after one.
 
 use std::fmt;
 
-use crate::{Error, Int, IntTuple, Layout, Result, complement::collision, fit::LIMIT};
+use crate::{Error, Result};
 
 /// `Sw<B,M,S>`. See the module's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,6 +54,18 @@ impl Swizzle {
         self.shift
     }
 
+    /// The same swizzle of units of `2^units` elements; `None` if it takes these apart.
+    pub(crate) fn of_units(&self, units: u32) -> Option<Self> {
+        let base = if self.bits == 0 { 0 } else { self.base.checked_sub(units)? };
+        Some(Swizzle { base, ..*self })
+    }
+
+    /// The same swizzle of `2^parts`-ths of elements.
+    pub(crate) fn of_parts(&self, parts: u32) -> Result<Self> {
+        let base = if self.bits == 0 { 0 } else { i64::from(self.base) + i64::from(parts) };
+        Swizzle::new(self.bits.into(), base, self.shift.into())
+    }
+
     /// The swizzled index: bits that are `shift` places away are added to others without carry.
     pub fn apply(&self, index: i64) -> i64 {
         let mask = (1i64 << self.bits) - 1;
@@ -69,71 +81,5 @@ impl Swizzle {
 impl fmt::Display for Swizzle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sw<{},{},{}>", self.bits, self.base, self.shift)
-    }
-}
-
-/// A layout followed by an offset and a swizzle: `Sw o offset o L`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ComposedLayout {
-    /// The swizzle, applied last.
-    pub swizzle: Swizzle,
-    /// The offset, added after the layout and before the swizzle.
-    pub offset: Int,
-    /// The layout, applied first.
-    pub layout: Layout,
-}
-
-impl ComposedLayout {
-    /// The index that an index of the domain is mapped to.
-    pub fn at(&self, index: i64) -> Result<i64> {
-        self.shifted(self.layout.at(index)?)
-    }
-
-    /// The index that a coordinate is mapped to.
-    pub fn at_coordinate(&self, coordinate: &IntTuple) -> Result<i64> {
-        self.shifted(self.layout.at_coordinate(coordinate)?)
-    }
-
-    fn shifted(&self, index: i64) -> Result<i64> {
-        let offset =
-            self.offset.as_const().ok_or_else(|| Error::open_int("composed layout", &self.offset))?;
-        Ok(self.swizzle.apply(index.checked_add(offset).ok_or(Error::Overflow)?))
-    }
-
-    /// All indices, in the order of the domain.
-    pub fn values(&self) -> Result<Vec<i64>> {
-        self.layout.values()?.into_iter().map(|i| self.shifted(i)).collect()
-    }
-
-    /// The composition with a layout that is applied first.
-    pub fn compose(&self, first: &Layout) -> Result<Self> {
-        let layout = crate::compose::composition(&self.layout, first)?;
-        Ok(ComposedLayout { layout, ..self.clone() })
-    }
-
-    /// Two indices with the same value, and the value, if it is not injective. A swizzle is
-    /// injective.
-    pub fn collision(&self) -> Result<Option<(i64, i64, i64)>> {
-        Ok(match collision(&self.layout)? {
-            Some((i, j, _)) => Some((i, j, self.at(i)?)),
-            None => None,
-        })
-    }
-
-    /// The plain layout that is the same function, if there is one with the same tree. It is
-    /// decided by enumeration.
-    pub fn as_layout(&self) -> Result<Option<Layout>> {
-        let known = self.layout.known("composed layout")?;
-        if known.size > LIMIT {
-            return Err(Error::TooLarge { operation: "composed layout", points: known.size });
-        }
-        let Ok(found) = crate::fit::fit(known.size, &|i| self.at(i))? else { return Ok(None) };
-        crate::compose::composition(&found, &Layout::compact(&self.layout.shape())?).map(Some).or(Ok(None))
-    }
-}
-
-impl fmt::Display for ComposedLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} o {} o {}", self.swizzle, self.offset, self.layout)
     }
 }

@@ -162,10 +162,6 @@ fn refusals_name_the_mode_and_the_reason() {
              overlap",
         ),
         ("Sw<40,20,40>", "Sw<40,20,40>: Sw<40,20,40>: an index has 62 bits"),
-        (
-            "Sw<1,1,1> o Sw<1,1,1> o 4:1",
-            "Sw<1,1,1> o Sw<1,1,1> o 4:1: Sw<1,1,1> o Sw<1,1,1> o 0 o 4:1: a layout has one swizzle",
-        ),
         ("size()", "size(): size takes 1 argument and was given 0"),
         ("size(4, 5)", "size(4, 5): size takes 1 argument and was given 2"),
         ("size<2>((4,8):(8,1))", "size<2>((4,8):(8,1)): size<2>: (4,8):(8,1) has 2 modes"),
@@ -264,4 +260,76 @@ fn what_a_layout_does_is_found() {
     assert_eq!(value("left_inverse((4,2):(1,5))"), "(5,2):(1,4)");
     assert_eq!(value("left_inverse(4:-1)"), "4:-1");
     assert_eq!(layout("():()").size().unwrap().to_string(), "1");
+}
+
+/// What the operations make of a swizzled layout: the same function of other coordinates, or a
+/// layout that is decided by its values. `C` stands for `(Sw<2,0,2> o (4,4):(4,1))`.
+#[test]
+fn swizzled_layouts_take_part_in_the_algebra() {
+    let with = |text: &str| text.replace('C', "(Sw<2,0,2> o (4,4):(4,1))");
+    for (text, expected) in [
+        ("coalesce(C)", "Sw<2,0,2> o 0 o (4,4):(4,1)"),
+        ("composition(C, (2,2))", "Sw<2,0,2> o 0 o (2,2):(4,1)"),
+        ("C o 4:2", "Sw<2,0,2> o 0 o (2,2):(8,1)"),
+        ("size<0>(C)", "4"),
+        ("cosize(C)", "16"),
+        ("rank(C)", "2"),
+        ("shape(C)", "(4,4)"),
+        ("layout<1>(C)", "Sw<2,0,2> o 0 o 4:1"),
+        ("select<1,0>(C)", "Sw<2,0,2> o 0 o (4,4):(1,4)"),
+        ("group<0,2>(C)", "Sw<2,0,2> o 0 o ((4,4)):((4,1))"),
+        ("append(C, 2:16)", "Sw<2,0,2> o 0 o (4,4,2):(4,1,16)"),
+        ("complement(C)", "1:0"),
+        ("complement(C, 32)", "2:16"),
+        ("filter(C)", "Sw<2,0,2> o 0 o (4,4):(4,1)"),
+        ("right_inverse(C)", "Sw<2,0,-2> o 0 o (4,4):(4,1)"),
+        ("right_inverse(Sw<3,3,3> o (8,64):(64,1))", "Sw<3,0,-6> o 0 o (64,8):(8,1)"),
+        ("left_inverse(C)", "Sw<2,0,-2> o 0 o (4,4):(4,1)"),
+        ("left_inverse(Sw<1,0,1> o (2,2):(1,4))", "Sw<1,0,2> o 0 o (2,2,2):(1,4,2)"),
+        ("nullspace(C)", "1:0"),
+        ("logical_divide(C, (2,2))", "Sw<2,0,2> o 0 o ((2,2),(2,2)):((4,8),(1,2))"),
+        ("zipped_divide(C, (2,2))", "Sw<2,0,2> o 0 o ((2,2),(2,2)):((4,1),(8,2))"),
+        ("logical_product(C, 2:1)", "Sw<2,0,2> o 0 o ((4,4),2):((4,1),16)"),
+        ("blocked_product(C, (2,2):(1,2))", "Sw<2,0,2> o 0 o ((4,2),(4,2)):((4,16),(1,32))"),
+        ("tile_to_shape(C, (8,8))", "Sw<2,0,2> o 0 o (8,(4,2)):(4,(1,32))"),
+        ("upcast<2>(Sw<3,3,3> o 8 o (8,64):(64,1))", "Sw<3,2,3> o 4 o (8,32):(32,1)"),
+        ("downcast<2>(C)", "Sw<2,1,2> o 0 o (4,8):(8,1)"),
+        ("recast<16,32>(Sw<3,3,3> o (8,64):(64,1))", "Sw<3,2,3> o 0 o (8,32):(32,1)"),
+        ("max_common_vector(C, (4,4):(4,1))", "1"),
+        ("max_common_vector(Sw<2,2,2> o (4,16):(16,1), (4,16):(16,1))", "4"),
+        ("max_common_layout(C, (4,4):(4,1))", "4:4"),
+        ("slice((1,_), C)", "Sw<2,0,2> o 4 o (4):(1)"),
+        ("dice((1,_), C)", "Sw<2,0,2> o 0 o (4):(4)"),
+        ("slice_and_offset((1,_), C)", "<Sw<2,0,2> o 4 o (4):(1), 0>"),
+        ("crd2idx((1,2), C)", "7"),
+        ("16:2 o C", "Sw<2,1,2> o 0 o (4,4):(8,2)"),
+        ("C o C", "Sw<2,0,-2> o 0 o (4,4):(4,1)"),
+        ("Sw<2,0,2> o C", "(4,4):(4,1)"),
+    ] {
+        assert_eq!(value(&with(text)), expected, "{text}");
+    }
+    for (text, expected) in [
+        ("stride(C)", "a swizzle has no strides: how far neighbours are apart depends on where they are"),
+        ("upcast<2>(C)", "Sw<2,0,2> takes 2 neighbours apart"),
+        ("upcast<3>(C)", "Sw<2,0,2> exchanges bits, and 3 elements are no power of two"),
+        ("upcast<2>(Sw<3,3,3> o 1 o (8,64):(64,1))", "the offset 1 is inside of a unit of 2"),
+        ("16:3 o C", "with every swizzle behind it, what is left is no layout"),
+        ("4 o C", "with every swizzle behind it, what is left is no layout"),
+        ("make_layout(C, 2:1)", "a tuple of layouts is swizzled as a whole"),
+        ("thread_values(C, (4,4))", "positions in a tile are not swizzled"),
+        (
+            "logical_divide(4:1, C)",
+            "a swizzle is the last thing that is applied, and here it would come first",
+        ),
+        (
+            "complement(Sw<1,0,1> o 1 o 3:1, 8)",
+            "the positions that Sw<1,0,1> o 1 o 3:1 reaches, in order, are those of no layout",
+        ),
+        ("right_inverse(Sw<1,0,1> o 2 o 2:1)", "Sw<1,0,1> o 2 o 2:1 is 0 at no index"),
+        ("nullspace(Sw<1,0,1> o 2 o 2:0)", "no index of Sw<1,0,1> o 2 o 2:0 that a layout begins with is 0"),
+        ("left_inverse(Sw<1,0,1> o 1 o 4:1)", "it begins at an offset, which a layout does not take away"),
+    ] {
+        let refused = evaluate(&with(text)).expect_err(text).error.to_string();
+        assert!(refused.contains(expected), "{text}: {refused}");
+    }
 }

@@ -370,3 +370,79 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    // These try all swizzles.
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What changes coordinates keeps the values at these; what is asked of the function is decided
+    /// by it.
+    #[test]
+    fn operations_on_swizzled_layouts(l in orderly_layout(), b in 0i64..=2, m in 0i64..=2, more in 0i64..=1, down in any::<bool>(), offset in prop_oneof![3 => Just(0i64), 1 => 0i64..9]) {
+        let shift = if down { -(b + more) } else { b + more };
+        let (swizzle, offset) = (Swizzle::new(b, m, shift).unwrap(), Int::from(offset));
+        let c = ComposedLayout { swizzle, offset, layout: l };
+        let all = c.values().unwrap();
+        let text = c.to_string();
+        let value = |e: String| loopwright_layout::eval::evaluate(&e).map(|v| v.to_string());
+        let numbers = |e: String| value(format!("values({e})"));
+        prop_assert_eq!(numbers(format!("coalesce({text})")), numbers(text.clone()));
+        prop_assert_eq!(value(format!("size({text})")).unwrap(), all.len().to_string());
+        prop_assert_eq!(value(format!("cosize({text})")).unwrap(), (all.iter().max().unwrap() + 1).to_string());
+        // Its first half, as a tile.
+        let half = all.len() / 2;
+        if half > 0 && all.len() % 2 == 0 {
+            let tile: Vec<String> = all[..half].iter().map(i64::to_string).collect();
+            if let Ok(found) = numbers(format!("layout<0>(logical_divide({text}, {half}))")) {
+                prop_assert_eq!(found, format!("({})", tile.join(",")));
+            }
+        }
+        // Each element in two parts, which stay together, and the other way round.
+        if let Ok(parts) = c.downcast(2) {
+            let offset = 2 * c.offset.as_const().unwrap();
+            let plain = values(&parts.layout).into_iter().map(|x| offset + x);
+            let wanted: Vec<i64> = plain.map(|x| 2 * swizzle.apply(x / 2) + x % 2).collect();
+            prop_assert_eq!(parts.values().unwrap(), wanted);
+            if let Ok(inside) = upcast(&parts.layout, &Int::from(2)) {
+                prop_assert_eq!(parts.upcast(2).unwrap().values(), c.with(inside).values());
+            }
+        }
+        match c.right_inverse() {
+            Ok(r) => {
+                for (i, at) in (0..).zip(r.values().unwrap()) {
+                    prop_assert_eq!(c.at(at).unwrap(), i, "{} of {}", r, c);
+                }
+            }
+            Err(e) => prop_assert!(!all.contains(&0), "{e}"),
+        }
+        if let Ok(r) = c.left_inverse() {
+            for value in &all {
+                prop_assert_eq!(c.at(r.at(*value).unwrap()).unwrap(), *value, "{} of {}", r, c);
+            }
+        }
+        if let Ok(r) = c.complement(&Int::from(64)) {
+            let (image, rest): (BTreeSet<i64>, Vec<i64>) = (all.iter().copied().collect(), values(&r));
+            let both: Vec<i64> = image.iter().flat_map(|a| rest.iter().map(move |b| a + b)).collect();
+            prop_assert!(is_injective(&both), "{} of {}", r, c);
+        }
+        // A swizzle once more is none, wherever the offset is.
+        let twice = value(format!("values({swizzle} o ({text}))"));
+        let plain: Vec<String> = all.iter().map(|v| swizzle.apply(*v).to_string()).collect();
+        prop_assert_eq!(twice.unwrap(), format!("({})", plain.join(",")));
+    }
+
+    /// A swizzled layout that comes after another one, and a layout that comes after a swizzled
+    /// one: exactly if there is a swizzled layout with these values.
+    #[test]
+    fn what_comes_after_a_swizzle(l in orderly_layout(), b in 1i64..=2, m in 0i64..=2, more in 0i64..=1, factor in 1i64..=3) {
+        let swizzle = Swizzle::new(b, m, b + more).unwrap();
+        let c = ComposedLayout { swizzle, offset: 0.into(), layout: l };
+        let found = c.followed_by("composition", &|v| Ok(factor * v));
+        let wanted: Vec<i64> = c.values().unwrap().into_iter().map(|v| factor * v).collect();
+        match found {
+            Ok(found) => prop_assert_eq!(found.values().unwrap(), wanted),
+            // Twice the values: a swizzle of bits one higher.
+            Err(e) => prop_assert!(factor == 3 && matches!(e, Error::NoLayout { .. }), "{e}"),
+        }
+    }
+}

@@ -95,6 +95,9 @@ type Binary = fn(&Layout, &Tiler) -> Result<Layout>;
 
 /// The value of the call `name<chosen>(values)`.
 pub(super) fn call(name: &str, chosen: &[i64], values: &[Value]) -> Result<Value> {
+    if let Some(value) = super::composed::call(name, chosen, values) {
+        return value;
+    }
     let args = Arguments { name, chosen, values };
     let tiled: Option<Binary> = match name {
         "composition" => return args.two(|a, b| a.compose(b)),

@@ -11,6 +11,7 @@
 //! A name that is not called is a launch parameter. Static integers may be written as CuTe prints
 //! them (`_8`). `(4)` is a tuple of one mode; a layout in parentheses is that layout.
 
+mod composed;
 mod functions;
 mod parse;
 mod value;

@@ -43,6 +43,16 @@ impl From<&IntTuple> for Value {
     }
 }
 
+/// A layout without a swizzle and an offset is one.
+impl From<ComposedLayout> for Value {
+    fn from(composed: ComposedLayout) -> Self {
+        match composed.swizzle.bits() == 0 && composed.offset.is_zero() {
+            true => Value::Layout(composed.layout),
+            false => Value::Composed(composed),
+        }
+    }
+}
+
 impl Value {
     /// The value as a tuple of numbers.
     pub fn int_tuple(&self) -> Option<IntTuple> {
@@ -97,8 +107,20 @@ impl Value {
             (Value::Swizzle(swizzle), Value::Composed(inner)) if inner.swizzle.bits() == 0 => {
                 Ok(Value::Composed(ComposedLayout { swizzle: *swizzle, ..inner.clone() }))
             }
-            (Value::Swizzle(_), Value::Composed(_)) => {
-                Err(Error::Call(format!("{self} o {first}: a layout has one swizzle")))
+            (Value::Swizzle(swizzle), Value::Composed(inner)) => {
+                Ok(inner.followed_by("composition", &|value| Ok(swizzle.apply(value)))?.into())
+            }
+            (Value::Composed(outer), Value::Composed(inner)) => {
+                Ok(inner.followed_by("composition", &|value| outer.at(value))?.into())
+            }
+            (Value::Int(offset), Value::Composed(inner)) => {
+                let offset = offset.as_const().ok_or_else(|| Error::open_int("composition", offset))?;
+                let after = |value: i64| value.checked_add(offset).ok_or(Error::Overflow);
+                Ok(inner.followed_by("composition", &after)?.into())
+            }
+            (outer, Value::Composed(inner)) => {
+                let layout = outer.layout().ok_or_else(refuse)?;
+                Ok(inner.followed_by("composition", &|value| layout.at(value))?.into())
             }
             (Value::Swizzle(swizzle), first) => Ok(Value::Composed(ComposedLayout {
                 swizzle: *swizzle,
@@ -112,7 +134,8 @@ impl Value {
                 layout: layout.clone(),
             })),
             (Value::Composed(composed), first) => {
-                Ok(Value::Composed(composed.compose(&first.layout().ok_or_else(refuse)?)?))
+                let tiler = first.tiler().ok_or_else(refuse)?;
+                Ok(Value::Composed(composed.with(crate::compose_tiler(&composed.layout, &tiler)?)))
             }
             (_, first) => {
                 let (a, tiler) = (self.layout().ok_or_else(refuse)?, first.tiler().ok_or_else(refuse)?);
