@@ -39,6 +39,7 @@ mod segmented_machines;
 mod segmented_reduce;
 mod segmented_sum;
 mod steps_on_emulator;
+mod stored_matrices;
 mod structs;
 mod subscripts;
 mod targets;

@@ -88,6 +88,8 @@ fn sizes(form: &Form) -> Vec<Sizes> {
         "contraction_bf16" | "convolution_3x3" => (m, n / 2, (l / 4 + 4) / 8 * 8),
         // One whole tile, and whole steps: five for four stages.
         "product_fragments_ahead" | "product_partitioned" => (32, 32, (l + 31) / 32 * 32),
+        // Whole tiles.
+        name if name.starts_with("product_stored") => (32, 32, l),
         "product_copies_between_steps" => (32, 16, (2 * l + 63) / 64 * 64),
         _ => (m, n, l),
     });

@@ -54,6 +54,52 @@ impl Context<'_> {
     }
 }
 
+impl Context<'_> {
+    /// The call that stores matrices.
+    pub(crate) fn store_matrices(&self, to: &MemRef, from: &MemRef, count: u8, transposed: bool) -> String {
+        let (_, dtype) = self.array(to.memory);
+        let whole = dtype.bytes() * usize::from(Stmt::STORED_ROW) == Stmt::ROW_BYTES;
+        if !self.needs.dialect.ptx || !whole || !matches!(count, 1 | 2 | 4) {
+            return self
+                .needs
+                .refuse("no-atom", format!("no instruction stores {count} matrices of {dtype}"));
+        }
+        self.needs.note(dtype);
+        self.needs.stored_matrices.borrow_mut().insert((dtype, count, transposed));
+        let name = store_matrices(count, transposed);
+        format!("{name}(&{}, &{});", self.element(to), self.element(from))
+    }
+}
+
+/// The name of the function that stores matrices.
+fn store_matrices(count: u8, transposed: bool) -> String {
+    let transposed = if transposed { "_transposed" } else { "" };
+    format!("store_matrices_{count}{transposed}")
+}
+
+/// The function that stores `count` matrices of eight rows, each transposed or not.
+pub(crate) fn stored_matrices(dtype: DType, count: u8, transposed: bool, dialect: &Dialect) -> String {
+    let (name, t) = (store_matrices(count, transposed), type_of(dtype, dialect));
+    let trans = if transposed { ".trans" } else { "" };
+    let each = |text: &dyn Fn(u8) -> String| (0..count).map(text).collect::<Vec<_>>().join(", ");
+    let registers = each(&|k| format!("%{}", k + 1));
+    let inputs = each(&|k| format!("\"r\"(words[{k}])"));
+    let what = if transposed { ", of the transposed matrices" } else { "" };
+    format!(
+        "// Stores {count} matrices of 8 x 8 elements for a warp: lane 8*i + r gives row r of matrix i, each lane\n\
+         // two neighbours of a row of each{what}.\n\
+         // For sm_90 and later.\n\
+         __device__ __forceinline__ void {name}({t} *row, const {t} *from) {{\n    \
+             const unsigned int *words = reinterpret_cast<const unsigned int *>(from);\n    \
+             const unsigned int at = static_cast<unsigned int>(__cvta_generic_to_shared(row));\n    \
+             asm volatile(\"stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 [%0], {{{registers}}};\"\n                 \
+                  :\n                 \
+                  : \"r\"(at), {inputs}\n                 \
+                  : \"memory\");\n\
+         }}"
+    )
+}
+
 /// The name of the function that loads matrices.
 fn load_matrices(count: u8, transposed: bool) -> String {
     let transposed = if transposed { "_transposed" } else { "" };

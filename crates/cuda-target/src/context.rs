@@ -38,6 +38,8 @@ pub(crate) struct Needs {
     /// Loads of matrices that are called: the type of elements, the number of matrices, and
     /// whether they are transposed.
     pub matrices: RefCell<BTreeSet<(DType, u8, bool)>>,
+    /// Stores of matrices that are called, likewise.
+    pub stored_matrices: RefCell<BTreeSet<(DType, u8, bool)>>,
     /// The atoms that are called.
     pub atoms: RefCell<BTreeMap<Name, Arc<Atom>>>,
     /// Names of the user's device functions that are called.
@@ -71,6 +73,7 @@ impl Needs {
             waves: RefCell::default(),
             atoms: RefCell::default(),
             matrices: RefCell::default(),
+            stored_matrices: RefCell::default(),
             async_copies: RefCell::default(),
             functions: RefCell::default(),
             updates: RefCell::default(),

@@ -152,6 +152,7 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         waves,
         atoms,
         matrices,
+        stored_matrices,
         async_copies,
         functions,
         error,
@@ -195,6 +196,9 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
     }
     for (dtype, count, transposed) in matrices.into_inner() {
         paragraph(&mut lines, atom::matrices(dtype, count, transposed, dialect));
+    }
+    for (dtype, count, transposed) in stored_matrices.into_inner() {
+        paragraph(&mut lines, atom::stored_matrices(dtype, count, transposed, dialect));
     }
     for atom in atoms.into_inner().values() {
         paragraph(&mut lines, atom::definition(atom, dialect));

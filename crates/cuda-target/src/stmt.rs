@@ -154,6 +154,9 @@ impl Context<'_> {
             Stmt::LoadMatrices { to, from, matrices, row, transposed } => {
                 out.push(&self.load_matrices(to, from, (*matrices, *row), *transposed), indent, None);
             }
+            Stmt::StoreMatrices { to, from, matrices, transposed } => {
+                out.push(&self.store_matrices(to, from, *matrices, *transposed), indent, None);
+            }
             Stmt::Mma { atom, d, a, b } => out.push(&self.mma(atom, d, a, b), indent, None),
             Stmt::LookBack(stmt) => out.push(&self.look_back(stmt), indent, None),
             Stmt::Collective { body, note, .. } => {
@@ -427,6 +430,11 @@ impl Context<'_> {
                     let lanes = if from.memory == memory { *row } else { row / 4 };
                     if to.memory == memory || from.memory == memory {
                         most = most.max(lanes);
+                    }
+                }
+                Stmt::StoreMatrices { to, from, .. } => {
+                    if to.memory == memory || from.memory == memory {
+                        most = most.max(if to.memory == memory { Stmt::STORED_ROW } else { 2 });
                     }
                 }
                 // The elements of a fragment are passed by words.

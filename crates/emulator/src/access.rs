@@ -476,6 +476,29 @@ impl<const W: usize> Block<'_, W> {
         Ok(rows)
     }
 
+    /// Writes the rows, of narrow elements, that begin where these lanes say.
+    pub fn write_rows(
+        &mut self,
+        warp: &mut Warp<W>,
+        access: &Access,
+        lanes: u64,
+        rows: &[[u32; 8]],
+    ) -> Outcome<()> {
+        let length = 8;
+        let mut offset = warp.index(access.wide_index, access.offset);
+        self.check_bounds(warp, access, &offset, lanes, length as i64)?;
+        self.check_alignment(warp, access, &offset, length as i64)?;
+        self.account(access, &offset, lanes, (length * access.dtype.bytes()) as u64);
+        for k in 0..length {
+            self.check_cells(warp, access, &offset, lanes)?;
+            let mut words = [0; W];
+            words.iter_mut().zip(rows).for_each(|(word, row)| *word = row[k]);
+            self.put(warp, access, &offset, lanes, &Words::Narrow(words));
+            offset.iter_mut().for_each(|o| *o = o.wrapping_add(1));
+        }
+        Ok(())
+    }
+
     /// Arrays start at multiples of 16 bytes.
     pub fn check_alignment(
         &self,

@@ -326,6 +326,14 @@ pub(crate) enum Inst {
         transposed: bool,
         site: u32,
     },
+    /// Stores matrices of eight rows of eight elements; see [`loopwright_program::Stmt`].
+    StoreMatrices {
+        to: u32,
+        from: u32,
+        count: u8,
+        transposed: bool,
+        site: u32,
+    },
     /// The product of fragments of this number.
     Product {
         number: u32,

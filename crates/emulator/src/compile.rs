@@ -496,6 +496,9 @@ impl<'a> Compiler<'a> {
             Stmt::LoadMatrices { to, from, matrices, row, transposed } => {
                 self.matrices(to, from, (*matrices, *row), *transposed)?;
             }
+            Stmt::StoreMatrices { to, from, matrices, transposed } => {
+                self.store_matrices(to, from, *matrices, *transposed)?;
+            }
         }
         Ok(())
     }

@@ -212,6 +212,9 @@ impl<const W: usize> Block<'_, W> {
                 Inst::Matrices { to, from, count, row, transposed, site } => {
                     self.matrices(warp, (to, from), (count, row), transposed, site)?;
                 }
+                Inst::StoreMatrices { to, from, count, transposed, site } => {
+                    self.store_matrices(warp, (to, from), count, transposed, site)?;
+                }
                 Inst::Product { number } => self.product(warp, number)?,
                 Inst::VectorCopy { to, from, lanes } => self.vector_copy(warp, to, from, lanes)?,
                 Inst::AsyncCopy { to, from, lanes, when } => {

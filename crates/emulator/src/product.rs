@@ -89,6 +89,41 @@ impl<'a> Compiler<'a> {
     }
 }
 
+impl<'a> Compiler<'a> {
+    /// The store of matrices from private to shared memory.
+    pub fn store_matrices(
+        &mut self,
+        to: &'a MemRef,
+        from: &'a MemRef,
+        count: u8,
+        transposed: bool,
+    ) -> Result<(), Fault> {
+        self.speak_of(None, "a store of matrices")?;
+        let dtype = match to.memory {
+            Memory::Shared(n) => self.kernel.shared.get(n).map(|array| array.dtype),
+            _ => None,
+        };
+        let whole = |t: &DType| t.bytes() * usize::from(Stmt::STORED_ROW) == Stmt::ROW_BYTES;
+        let Some(dtype) = dtype.filter(|t| whole(t) && matches!(count, 1 | 2 | 4)) else {
+            return self.invalid(format!("a store of {count} matrices of elements of two bytes"));
+        };
+        if !matches!(from.memory, Memory::Private(_))
+            || self.program.target.warp_size != Stmt::LANES_OF_MATRIX
+        {
+            return self.invalid("matrices are not stored from the private memory of a warp");
+        }
+        let from = self.access(from, dtype, false)?;
+        let to = self.access(to, dtype, true)?;
+        for access in [from, to] {
+            // Its other elements follow that offset.
+            self.code.accesses[access as usize].constant = None;
+        }
+        let site = self.own_site();
+        self.emit(Inst::StoreMatrices { to, from, count, transposed, site });
+        Ok(())
+    }
+}
+
 /// A number in which products are added up.
 trait Sum: Copy + Default {
     fn of(number: Number) -> Self;
@@ -264,6 +299,32 @@ impl<const W: usize> Block<'_, W> {
             }
         }
         Ok(())
+    }
+
+    /// Stores matrices: what each lane holds of them goes to the rows whose addresses lanes give.
+    pub fn store_matrices(
+        &mut self,
+        warp: &mut Warp<W>,
+        (to, from): (u32, u32),
+        count: u8,
+        transposed: bool,
+        site: u32,
+    ) -> Outcome<()> {
+        if warp.mask != warp.exists || warp.mask != lowest_lanes(W) {
+            return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
+        }
+        let mut rows = vec![[0; 8]; 8 * usize::from(count)];
+        for k in 0..2 * usize::from(count) {
+            for (lane, number) in self.elements(warp, from, k as i64)?.into_iter().enumerate() {
+                let (mut row, mut column) = (lane / 4, lane % 4 * 2 + k % 2);
+                if transposed {
+                    (row, column) = (column, row);
+                }
+                rows[8 * (k / 2) + row][column] = number.bits() as u32;
+            }
+        }
+        let to = &self.launch.code.accesses[to as usize];
+        self.write_rows(warp, to, lowest_lanes(rows.len()), &rows)
     }
 
     /// The values of all lanes of the element that comes this many behind an access.

@@ -150,7 +150,7 @@ pub struct Instruction {
     /// itself and stays as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atom: Option<AtomUse>,
-    /// How a copy moves its elements.
+    /// How its values get to memory.
     #[serde(default, skip_serializing_if = "Via::is_plain")]
     pub via: Via,
     /// Instructions that the user asked to come before it (loopy's `dep=`); the order of the text

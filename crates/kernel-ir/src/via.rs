@@ -1,9 +1,9 @@
-//! How a copy moves its elements. Whichever way is taken, a copy is a copy: the value that it
-//! writes is the same.
+//! How an instruction's values get to memory. Whichever way is taken, the values that it writes are
+//! the same.
 
 use serde::{Deserialize, Serialize};
 
-/// The way of a copy's elements from memory to memory.
+/// The way of an instruction's values to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Via {
@@ -14,13 +14,21 @@ pub enum Via {
     /// issued it waits for it, while the thread continues.
     #[serde(rename = "cp_async")]
     Asynchronous,
+    /// From the registers of a warp to shared memory by matrices of eight rows, whose addresses
+    /// lanes give each other.
+    #[serde(rename = "stmatrix")]
+    Matrices,
 }
 
 impl Via {
     /// All ways, with their keywords in texts, as in `{id=a_fetch, via=cp_async}`.
-    pub const WORDS: [(Via, &'static str); 2] = [(Via::Plain, "plain"), (Via::Asynchronous, "cp_async")];
+    pub const WORDS: [(Via, &'static str); 3] =
+        [(Via::Plain, "plain"), (Via::Asynchronous, "cp_async"), (Via::Matrices, "stmatrix")];
 
-    /// The keyword in texts: `plain` or `cp_async`.
+    /// The ways of a copy.
+    pub const COPIES: [Via; 2] = [Via::Plain, Via::Asynchronous];
+
+    /// The keyword in texts: `plain`, `cp_async` or `stmatrix`.
     pub fn word(self) -> &'static str {
         Via::WORDS.iter().find(|(via, _)| *via == self).map_or("plain", |(_, word)| word)
     }

@@ -35,6 +35,9 @@ impl Stmt {
     /// The bytes of a row of a matrix that is loaded by [`Stmt::LoadMatrices`].
     pub const ROW_BYTES: usize = 16;
 
+    /// The elements of a row of a matrix that is stored by [`Stmt::StoreMatrices`].
+    pub const STORED_ROW: u8 = 8;
+
     /// The lanes among which [`Stmt::LoadMatrices`] distributes a matrix of eight rows: each gets a
     /// fourth of one.
     pub const LANES_OF_MATRIX: u32 = 32;
@@ -53,6 +56,7 @@ impl Stmt {
             | Stmt::VectorCopy { .. }
             | Stmt::Sync { .. }
             | Stmt::LoadMatrices { .. }
+            | Stmt::StoreMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::LookBack(_)
             | Stmt::Async(_) => (None, None),
@@ -74,6 +78,7 @@ impl Stmt {
             | Stmt::VectorCopy { .. }
             | Stmt::Sync { .. }
             | Stmt::LoadMatrices { .. }
+            | Stmt::StoreMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::LookBack(_)
             | Stmt::Async(_) => (None, None),
@@ -104,6 +109,7 @@ impl Stmt {
             | Stmt::Update { .. }
             | Stmt::VectorCopy { .. }
             | Stmt::LoadMatrices { .. }
+            | Stmt::StoreMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::LookBack(_)
             | Stmt::Async(Async::Copy(_) | Async::Commit) => None,
@@ -125,6 +131,7 @@ impl Stmt {
             Stmt::Store { to, .. } | Stmt::Update { to, .. } => f(to),
             Stmt::VectorCopy { to, from, .. }
             | Stmt::LoadMatrices { to, from, .. }
+            | Stmt::StoreMatrices { to, from, .. }
             | Stmt::Async(Async::Copy(AsyncCopy { to, from, .. })) => {
                 f(to);
                 f(from);
@@ -161,7 +168,9 @@ impl Stmt {
                 to.each_value_mut(f);
                 f(value);
             }
-            Stmt::VectorCopy { to, from, .. } | Stmt::LoadMatrices { to, from, .. } => {
+            Stmt::VectorCopy { to, from, .. }
+            | Stmt::LoadMatrices { to, from, .. }
+            | Stmt::StoreMatrices { to, from, .. } => {
                 to.each_value_mut(f);
                 from.each_value_mut(f);
             }
@@ -207,6 +216,7 @@ impl Stmt {
             Stmt::Declare(_)
             | Stmt::VectorCopy { .. }
             | Stmt::LoadMatrices { .. }
+            | Stmt::StoreMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::Sync { .. }
             | Stmt::Async(_)
@@ -232,6 +242,7 @@ impl Stmt {
             Stmt::LoadMatrices { to, matrices, row, .. } => {
                 Some(Accessed { element: to, lanes: matrices.saturating_mul(row / 4) })
             }
+            Stmt::StoreMatrices { to, .. } => Some(Accessed { element: to, lanes: Stmt::STORED_ROW }),
             Stmt::Let { .. }
             | Stmt::Declare(_)
             | Stmt::Set { .. }
@@ -265,6 +276,9 @@ impl Stmt {
                 Some(Accessed { element: from, lanes: *lanes })
             }
             Stmt::LoadMatrices { from, row, .. } => Some(Accessed { element: from, lanes: *row }),
+            Stmt::StoreMatrices { from, matrices, .. } => {
+                Some(Accessed { element: from, lanes: matrices.saturating_mul(Stmt::STORED_ROW / 4) })
+            }
             Stmt::Let { .. }
             | Stmt::Declare(_)
             | Stmt::Set { .. }
@@ -306,6 +320,7 @@ impl Stmt {
             | Stmt::Sync { .. }
             | Stmt::Atom { .. }
             | Stmt::LoadMatrices { .. }
+            | Stmt::StoreMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::Async(_)
             | Stmt::LookBack(_)
@@ -353,6 +368,7 @@ impl Stmt {
             | Stmt::Sync { .. }
             | Stmt::Atom { .. }
             | Stmt::LoadMatrices { .. }
+            | Stmt::StoreMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::Async(_)
             | Stmt::Collective { .. } => None,
@@ -376,7 +392,17 @@ impl Stmt {
 
     /// Whether the lanes of a warp do the statement together, besides exchanges in its values.
     pub fn joins_lanes(&self) -> bool {
-        matches!(self, Stmt::Mma { .. } | Stmt::LoadMatrices { .. } | Stmt::LookBack(_))
+        matches!(
+            self,
+            Stmt::Mma { .. } | Stmt::LoadMatrices { .. } | Stmt::StoreMatrices { .. } | Stmt::LookBack(_)
+        )
+    }
+
+    /// The number of statements in a body that store matrices.
+    pub fn stores_of_matrices(body: &[Stmt]) -> usize {
+        let mut found = 0;
+        Stmt::visit(body, &mut |stmt| found += usize::from(matches!(stmt, Stmt::StoreMatrices { .. })));
+        found
     }
 
     /// Whether barriers of one of these scopes occur in a body.
@@ -402,6 +428,7 @@ impl Stmt {
             | Stmt::If { .. }
             | Stmt::Atom { .. }
             | Stmt::LoadMatrices { .. }
+            | Stmt::StoreMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::Async(_)
             | Stmt::LookBack(_)

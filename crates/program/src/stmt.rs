@@ -284,6 +284,22 @@ pub enum Stmt {
         /// Whether lanes get elements of the transposed matrices.
         transposed: bool,
     },
+    /// Stores matrices of eight rows of eight elements of two bytes to shared memory, by a whole
+    /// warp: the inverse of [`Stmt::LoadMatrices`]. Lane `8*i + r` gives the address of row `r` of
+    /// matrix `i`, and lane `l` the elements `2*(l mod 4)` and `2*(l mod 4) + 1` of row `l div 4`
+    /// of each matrix; of transposed matrices those of column `l div 4`. Addresses of further lanes
+    /// are not used. Stands only in the body of [`Stmt::Atom`].
+    StoreMatrices {
+        /// The first element of the row whose address the thread gives.
+        to: MemRef,
+        /// The first of the elements that a thread gives, in private memory, two for each matrix,
+        /// which follow each other as those that are loaded do.
+        from: MemRef,
+        /// The number of matrices: 1, 2 or 4.
+        matrices: u8,
+        /// Whether lanes give elements of the transposed matrices.
+        transposed: bool,
+    },
     /// A product of matrices whose operands a warp holds in private arrays, as the atom's
     /// placements say: `d += a * b`. Stands only in the body of [`Stmt::Atom`].
     Mma {
@@ -329,6 +345,7 @@ impl Stmt {
             | Stmt::Sync { .. }
             | Stmt::Atom { .. }
             | Stmt::LoadMatrices { .. }
+            | Stmt::StoreMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::Async(Async::Commit | Async::Wait { .. })
             | Stmt::LookBack(_)

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 65] = [
+pub const KINDS: [(&str, usize); 66] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -66,6 +66,7 @@ pub const KINDS: [(&str, usize); 65] = [
     ("tensorize", 66),
     ("map_to_atom", 72),
     ("prefetch_fragments", 40),
+    ("store_matrices", 20),
     ("extract_subst", 4),
     ("assignment_to_subst", 16),
     ("subst_to_assignment", 16),
@@ -720,7 +721,9 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let name = if kind == "together" { "together" } else { "both" };
             format!("{name} {{ {first}; {second} }}")
         }
-        "tensorize" | "map_to_atom" | "prefetch_fragments" => products::step(rng, kernel, kind)?,
+        "tensorize" | "map_to_atom" | "prefetch_fragments" | "store_matrices" => {
+            products::step(rng, kernel, kind)?
+        }
         "user" => "turn()".to_string(),
         _ => return None,
     })

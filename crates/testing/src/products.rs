@@ -3,7 +3,8 @@
 //! Factors lie in any order, in batches or not, and are as long as one box or two. Half of the
 //! kernels multiply bytes, whose sums wrap and identify what was added, by an instruction that the
 //! kernel declares; the others f64, by one of the library. Some have the results of a row in a
-//! private array, and then the greatest of them.
+//! private array, and then the greatest of them; some convert results to two bytes, which a warp
+//! may store as matrices.
 
 use loopwright_kernel_ir::{Expr, LoopKernel, Name};
 
@@ -66,6 +67,8 @@ pub(crate) fn kernel(rng: &mut Rng) -> String {
         );
     }
     let (c, of_c, at_c) = element(rng, "c", [("i", m), ("j", n)], batched);
+    // Results of two bytes.
+    let stored = if bytes && rng.chance(50) { "i16" } else { sum };
     let converted = |e: &str| if bytes { format!("cast(i32, {e})") } else { e.to_string() };
     let (x, y) = if rng.chance(70) { (at_a, at_b) } else { (at_b, at_a) };
     let order = if rng.chance(70) { "i, j" } else { "j, i" };
@@ -75,13 +78,14 @@ pub(crate) fn kernel(rng: &mut Rng) -> String {
     } else {
         String::new()
     };
-    let d = if next.is_empty() { String::new() } else { format!(", d: {sum}{of_c}") };
+    let d = if next.is_empty() { String::new() } else { format!(", d: {stored}{of_c}") };
+    let (of_sum, end) = if stored == sum { (String::new(), "") } else { (format!("cast({stored}, "), ")") };
     format!(
-        "kernel product({a}{factor}{of_a}, {b}{factor}{of_b}, {c}{sum}{of_c}{d}, n: i32, m: i32)\n\
+        "kernel product({a}{factor}{of_a}, {b}{factor}{of_b}, {c}{stored}{of_c}{d}, n: i32, m: i32)\n\
          assume 0 <= n and 0 <= m\n{atom}{batch}\
          domain {{ [{order}] : 0 <= i < {m} and 0 <= j < {n} }}\n\
          domain {{ [k] : 0 <= k < {l} }}\n\
-         {at_c} = sum(k, {} * {}) {{id={PRODUCT}}}\n{next}",
+         {at_c} = {of_sum}sum(k, {} * {}){end} {{id={PRODUCT}}}\n{next}",
         converted(&x),
         converted(&y)
     )
@@ -153,6 +157,14 @@ pub(crate) fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         let (m, n) = (&axes[m], &axes[n]);
         steps.push(format!("tensorize({PRODUCT}, {atom}, m={m}, n={n}, k={}{apart})", axes[2]));
     }
+    let is_short = kernel.array("c").and_then(|c| c.dtype.known()).is_some_and(|dtype| dtype.bytes() == 2);
+    if is_short && rng.chance(80) {
+        // The register that `tensorize` makes is a digit of what is the atom's `n`.
+        let around = rng.pick(&["", "", "p, "]);
+        let n = rng.pick(&[&axes[1], &axes[1], &axes[0]]);
+        steps.push(format!("buffer_array(c, [{around}lane, {n}_reg], space=shared, init=none)"));
+        steps.push(format!("store_matrices({PRODUCT})"));
+    }
     if rng.chance(50) {
         let array = rng.pick(&["a", "b"]);
         let own = if array == "a" { &axes[0] } else { &axes[1] };
@@ -186,6 +198,9 @@ pub(crate) fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<Str
     }
     if kind == "prefetch_fragments" {
         return Some(format!("prefetch_fragments({PRODUCT})"));
+    }
+    if kind == "store_matrices" {
+        return Some(format!("store_matrices({PRODUCT})"));
     }
     let reduced: Vec<Name> = instruction.reductions().iter().flat_map(|r| r.inames.clone()).collect();
     let atom = if kernel.atoms.is_empty() { "mma_m8n8k4_f64" } else { "mma_m8n8k16_s8" };

@@ -5,9 +5,10 @@
 /// ranges that no loop has, memory that ends with a kernel, flattened nests that a later step
 /// breaks, asynchronous copies of tiles that a later step moves elsewhere, scans that blocks cannot
 /// pass on, misaligned vectors, synchronisation that has no place, boxes of an atom that later
-/// steps cut or spread, factors of its product that are scalars since. Anything else, including
+/// steps cut or spread, factors of its product that are scalars since, results that a warp cannot
+/// store as matrices. Anything else, including
 /// failures of the final check, is an error of the library, not the kernel.
-pub const LATE: [&str; 27] = [
+pub const LATE: [&str; 28] = [
     "async-copy",
     "atom-guard",
     "atom-lanes",
@@ -24,6 +25,7 @@ pub const LATE: [&str; 27] = [
     "lane-length",
     "launch-in-reduction",
     "look-back",
+    "matrix-store",
     "no-bound",
     "no-least-value",
     "not-constant-length",

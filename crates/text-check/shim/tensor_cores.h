@@ -1,6 +1,6 @@
-// Products of tensor cores and loads of matrices, for the fibers of a warp. Which lane holds which
-// element is what the PTX ISA says of `mma` and `ldmatrix`, written as formulas of the lane; the
-// printed functions around the instructions are not used.
+// Products of tensor cores, loads and stores of matrices, for the fibers of a warp. Which lane
+// holds which element is what the PTX ISA says of `mma`, `ldmatrix` and `stmatrix`, written as
+// formulas of the lane; the printed functions around the instructions are not used.
 #pragma once
 
 #include "cuda_shim.h"
@@ -137,6 +137,19 @@ template <int count, bool transposed, typename T> inline void load_matrices(T *c
     }
     all_have_read();
     memcpy(to, taken, sizeof taken);
+}
+
+// Stores matrices of eight rows of eight elements of two bytes: lane 8 i + r points to row r of
+// matrix i.
+template <int count, bool transposed, typename T> inline void store_matrices(T *const row, const T *const from) {
+    const T *rows[32];
+    hand_round(row, rows);
+    for (int e = 0; e < 2 * count; ++e) {
+        const int across = lane() / 4, along = lane() % 4 * 2 + e % 2;
+        T *const to = const_cast<T *>(rows[e / 2 * 8 + (transposed ? along : across)]);
+        to[transposed ? across : along] = from[e];
+    }
+    all_have_read();
 }
 
 } // namespace shim

@@ -78,14 +78,16 @@ fn collectives(program: &Program, text: &str) -> Vec<(String, String)> {
     }
     let names = text.lines().filter_map(|line| line.strip_prefix(FUNCTION)?.split_once('('));
     let instead = |name: &str| {
-        let Some(matrices) = name.strip_prefix("load_matrices_") else {
+        let of =
+            |verb: &str| name.strip_prefix(verb)?.strip_prefix("_matrices_").map(|m| (verb.to_string(), m));
+        let Some((verb, matrices)) = of("load").or_else(|| of("store")) else {
             return atoms.contains(name).then(|| "shim::product".to_string());
         };
         let (count, transposed) = match matrices.strip_suffix("_transposed") {
             Some(count) => (count, true),
             None => (matrices, false),
         };
-        Some(format!("shim::load_matrices<{count}, {transposed}>"))
+        Some(format!("shim::{verb}_matrices<{count}, {transposed}>"))
     };
     names.filter_map(|(name, _)| Some((name.to_string(), instead(name)?))).collect()
 }

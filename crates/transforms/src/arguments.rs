@@ -161,8 +161,8 @@ impl Argument for AddressSpace {
 impl Argument for Via {
     fn of(args: &Args<'_>, piece: &Piece) -> Result<Self, Diagnostic> {
         let word = unquoted(&piece.value);
-        Via::of_word(word).ok_or_else(|| {
-            let words = Via::WORDS.map(|(_, word)| format!("`{word}`")).join(" or ");
+        Via::of_word(word).filter(|via| Via::COPIES.contains(via)).ok_or_else(|| {
+            let words = Via::COPIES.map(|via| format!("`{}`", via.word())).join(" or ");
             args.error_at(piece, format!("a copy does not go by way of `{word}`"))
                 .help(format!("it is {words}"))
         })

@@ -60,6 +60,7 @@ mod reductions {
     mod split_reduction;
     pub(super) mod split_reduction_inward;
     pub(super) mod split_reduction_outward;
+    pub(super) mod store_matrices;
     pub(super) mod tensorize;
 }
 
@@ -160,6 +161,7 @@ steps! {
     parallelism::begin_launch::BeginLaunch,
     reductions::map_to_atom::MapToAtom,
     reductions::tensorize::Tensorize,
+    reductions::store_matrices::StoreMatrices,
     rules::extract_subst::ExtractSubst,
     rules::assignment_to_subst::AssignmentToSubst,
     rules::subst_to_assignment::SubstToAssignment,

@@ -303,8 +303,8 @@ impl Parser {
                     instruction.via = match Via::of_word(&word) {
                         Some(via) => via,
                         None => {
-                            let words = Via::WORDS.map(|(_, word)| word).join(" and ");
-                            let message = format!("a copy does not go by way of `{word}`");
+                            let words = Via::WORDS.map(|(_, word)| word).join(", ");
+                            let message = format!("values do not go by way of `{word}`");
                             let error = self.diagnostic(span, "syntax", message);
                             return Err(error.help(format!("the ways are {words}")).into());
                         }

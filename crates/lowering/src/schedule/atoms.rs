@@ -334,7 +334,7 @@ impl Planner<'_, '_> {
     /// Lanes hold a word of the rows of a matrix: the lane's digits are 4 along one axis, by words,
     /// and 8 along the other; further digits of an element's number are numbers of matrices. Lane
     /// `8*i + r` gives the address of row `r` of matrix `i`.
-    fn matrices(
+    pub(super) fn matrices(
         &self,
         (operand, warp): (Operand, &WarpLanes),
         placement: &Placement,
@@ -395,7 +395,7 @@ impl Planner<'_, '_> {
     ///
     /// Lane `8*i + r` gives the address of row `r` of matrix `i mod matrices` of fragment
     /// `i div matrices`: the subscripts of its row in the fragment that many places behind.
-    fn together(
+    pub(super) fn together(
         &self,
         row: Vec<Aff>,
         lanes: &mut Vec<Name>,

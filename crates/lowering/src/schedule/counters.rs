@@ -262,7 +262,9 @@ fn sum(
 pub(crate) fn converges(nodes: &[Node]) -> bool {
     let mut found = false;
     Node::visit(nodes, &mut |node| match node {
-        Node::Sync(_) | Node::Commit | Node::Wait(..) | Node::Atom(_) => found = true,
+        Node::Sync(_) | Node::Commit | Node::Wait(..) | Node::Atom(_) | Node::StoreMatrices(_) => {
+            found = true;
+        }
         Node::Join { join, .. } => found |= !join.axes().is_empty(),
         _ => {}
     });
@@ -370,7 +372,7 @@ fn can_write(
                 can_write(analysis, loads, names, relevant)? && can_write(analysis, uses, names, relevant)?
             }
             // Its fragments are addressed by the inames themselves.
-            Node::Atom(_) => false,
+            Node::Atom(_) | Node::StoreMatrices(_) => false,
             Node::Join { .. } | Node::Start(_) | Node::Sync(_) | Node::Known(_) => true,
             Node::Commit | Node::Wait(..) => true,
         };

@@ -44,6 +44,9 @@ impl Planner<'_, '_> {
     pub fn lanes_of_part(&mut self, of: &Which, place: &Place) -> Result<Vec<Node>, Diagnostic> {
         let info = of.info(self.analysis);
         self.outside_of_atom(info)?;
+        if let Some(nodes) = self.stored_matrices(of, place)? {
+            return Ok(nodes);
+        }
         let is_init = matches!(info.execution.part.part, Part::Init(_));
         let lanes = if is_init { self.init_lanes(info) } else { info.lanes.clone() };
         if let Some(nodes) = self.shared_loads(of, &lanes, place)? {

@@ -20,6 +20,7 @@
 //! | [`pieces`] | loops over vectors of which some are partial |
 //! | [`lanes`], [`loads`], [`vectors`] | which work of a statement is done per lane, which once, which by vectors |
 //! | [`atoms`], [`fragments`] | which updates hardware instructions do, and what is loaded for them |
+//! | [`stored`] | which results warps store as matrices |
 //! | [`joins`], [`join_barriers`] | how threads join their partial results, and the barriers between |
 //! | [`early`] | which kernels start before the launches before them have ended |
 //! | [`storage`] | where temporaries and accumulators live |
@@ -35,7 +36,7 @@ use std::{
 };
 
 use loopwright_atom::Atom;
-use loopwright_kernel_ir::{Access, Aff, Constraint, Dim, Expr, Name, PerDim, UpdateOp};
+use loopwright_kernel_ir::{Access, Aff, Constraint, DType, Dim, Expr, Name, PerDim, UpdateOp};
 use loopwright_poly::Bound;
 
 use crate::{
@@ -67,6 +68,7 @@ pub(crate) mod planner;
 pub(crate) mod show;
 pub(crate) mod spoken;
 pub(crate) mod storage;
+mod stored;
 pub(crate) mod sync;
 pub(crate) mod updates;
 pub(crate) mod vectors;
@@ -165,6 +167,8 @@ pub(crate) enum Node {
     Ahead { accesses: Vec<Access>, lanes: Vec<Name>, loads: Vec<Node>, uses: Vec<Node> },
     /// The updates of a reduction, done by a hardware instruction.
     Atom(Box<AtomPlan>),
+    /// The results of a part, which a warp stores as matrices.
+    StoreMatrices(Box<StorePlan>),
     /// Joins the partial results of a reduction; or, for a scan, gives each lane and thread the
     /// joined value up to it.
     Join { join: Join, plan: JoinPlan, barriers: JoinBarriers },
@@ -343,6 +347,28 @@ pub(crate) enum FragmentLoads {
     Matrices { row: Vec<Aff>, transposed: bool, together: i64 },
 }
 
+/// Results that a warp stores as matrices of eight rows of 16 bytes.
+pub(crate) struct StorePlan {
+    pub of: Which,
+    pub target: Access,
+    pub dtype: DType,
+    /// The statements that compute what is stored, in the loops over the lanes.
+    pub values: Vec<Node>,
+    /// The lanes of the thread.
+    pub all: Vec<Name>,
+    /// The same, in the order of the axes of the array in which values are kept until then.
+    pub order: Vec<Name>,
+    /// The lanes in whose loops matrices are stored, the last one by `together`.
+    pub lanes: Vec<Name>,
+    /// The subscripts of the row whose address a lane gives.
+    pub row: Vec<Aff>,
+    pub transposed: bool,
+    /// The matrices of one store, those of `together` boxes.
+    pub matrices: u8,
+    pub together: i64,
+    pub inside: Place,
+}
+
 /// A condition for partial vectors: one of `fails` does not hold, and all of `holds` do.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Ends {
@@ -376,6 +402,7 @@ impl Node {
             | Node::Ends { body, .. }
             | Node::Lane { body, .. }
             | Node::Loads { body, .. } => vec![body],
+            Node::StoreMatrices(plan) => vec![&plan.values],
             Node::Ahead { loads, uses, .. } => vec![loads, uses],
             Node::Statement(_)
             | Node::Vector(_)

@@ -198,6 +198,12 @@ impl Text<'_, '_> {
                     self.nodes(uses, depth)?;
                 }
                 Node::Atom(plan) => self.atom(plan, depth),
+                Node::StoreMatrices(plan) => {
+                    let kind = if plan.transposed { "transposed matrices" } else { "matrices" };
+                    let text = format!("by {kind} of eight rows, {} at once", plan.matrices);
+                    self.plain(depth, &format!("store {} {text}, behind", plan.target));
+                    self.nodes(&plan.values, depth + 1)?;
+                }
                 Node::Join { join, plan, barriers } => {
                     self.plain(depth, &self.join_text(join, *plan));
                     for note in barriers.all() {

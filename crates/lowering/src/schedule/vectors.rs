@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, BinaryOp, Constraint, Diagnostic, Expr, Name, Part, Tag,
+    Access, AddressSpace, Aff, Array, BinaryOp, Constraint, Diagnostic, Expr, Name, Part, Tag, Via,
 };
 use loopwright_legality::{evaluated, outside_reductions};
 use loopwright_poly::System;
@@ -89,7 +89,8 @@ impl Planner<'_, '_> {
             return Ok(None);
         };
         let instruction = analysis.instruction(info);
-        if instruction.predicate.is_some() {
+        // Matrices are stored behind the loops over lanes (`stored`).
+        if instruction.predicate.is_some() || instruction.via == Via::Matrices {
             return Ok(None);
         }
         // Reads that all lanes make, and the write.

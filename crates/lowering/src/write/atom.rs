@@ -13,7 +13,7 @@ use loopwright_kernel_ir::{Access, Aff, DType, Diagnostic, Expr, Name};
 use crate::{
     analyse::arrays::known,
     program::{LocalArray, MemRef, Memory, Note, Stmt, Value, ValueKind},
-    schedule::{AtomPlan, Factor, Fragment, FragmentLoads, Held, Product},
+    schedule::{AtomPlan, Factor, Fragment, FragmentLoads, Held, Product, StorePlan},
     write::{cell::Cell, emitter::Emitter, env::Env, translate::Target},
 };
 
@@ -36,7 +36,7 @@ impl Emitter<'_, '_> {
             }
             None => format!("{part} loads fragments of {} for a warp", plan.atom.name()),
         };
-        let contract = self.atom_contract(plan, &body, env)?;
+        let contract = self.atom_contract(&body, env, &mut |this, env| this.nodes(&plan.contract, env))?;
         Ok(Stmt::Atom { contract, body, note: Note::new(does) })
     }
 
@@ -105,7 +105,12 @@ impl Emitter<'_, '_> {
 
     /// The updates as they would be without the atom. They name for themselves what the body does
     /// not read: the contract is not printed, and would be the only reader of a printed name.
-    fn atom_contract(&mut self, plan: &AtomPlan, body: &[Stmt], env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+    fn atom_contract(
+        &mut self,
+        body: &[Stmt],
+        env: &Env,
+        stated: &mut dyn FnMut(&mut Self, &Env) -> Result<Vec<Stmt>, Diagnostic>,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
         let mut read = HashSet::new();
         Stmt::visit(body, &mut |stmt| {
             stmt.visit_values(&mut |value| {
@@ -123,8 +128,47 @@ impl Emitter<'_, '_> {
         let mut env = env.clone();
         env.forget(&unread);
         let mut contract = self.lets(&mut env)?;
-        contract.extend(self.nodes(&plan.contract, &env)?);
+        contract.extend(stated(self, &env)?);
         Ok(contract)
+    }
+
+    /// The values that a warp stores as matrices, in an array of the thread, and their store.
+    pub fn stored_matrices(&mut self, plan: &StorePlan, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let StorePlan { of, target, dtype, order, lanes, .. } = plan;
+        let like = target.array.trim_end_matches("_buf").trim_end_matches("_tile");
+        let name = self.unique(&format!("{like}_frag"));
+        let dims = self.analysis.lane_lengths(order);
+        self.private.push(LocalArray { name, dtype: *dtype, dims, layout: None, note: String::new() });
+        let array = Memory::Private(self.private.len() - 1);
+        let mut inner = env.clone();
+        inner.stored = Some((target.clone(), self.private.len() - 1, order.clone()));
+        let mut stmts = self.nodes(&plan.values, &inner)?;
+        let body = self.lane_loops_by(lanes, plan.together, env, &mut |this, env| {
+            let mut env = env.clone();
+            env.place = plan.inside.clone();
+            let to = this.element_at(&target.array, &plan.row, &env)?;
+            let mut own = this.lane_values(lanes, &env)?;
+            own.resize(order.len(), this.index_int(0));
+            let from = this.local_element(array, own);
+            let (matrices, transposed) = (plan.matrices, plan.transposed);
+            Ok(vec![Stmt::StoreMatrices { to, from, matrices, transposed }])
+        })?;
+        let leaf = self.leaf(of.number, env);
+        let leaf = Some(self.giving(leaf, 0));
+        let contract = self.atom_contract(&body, env, &mut |this, env| {
+            this.lane_loops(&plan.all, env, &mut |this, env| {
+                let Target::Element(to, _) = this.element(target, env)? else {
+                    return Err(Diagnostic::new("internal", "a matrix of a scalar"));
+                };
+                let own = this.lane_values(order, env)?;
+                let from = this.local_element(array, own);
+                Ok(vec![Stmt::Store { to, value: this.load(from, *dtype), leaf }])
+            })
+        })?;
+        let part = &of.info(self.analysis).execution.part;
+        let note = Note::new(format!("{part} stores matrices for a warp"));
+        stmts.push(Stmt::Atom { contract, body, note });
+        Ok(stmts)
     }
 
     /// The array of a fragment, and its loads.

@@ -35,6 +35,7 @@ impl Emitter<'_, '_> {
                 }
                 Node::Sync(note) => vec![Stmt::Sync { scope: Scope::Block, note: note.clone() }],
                 Node::Atom(plan) => vec![self.atom(plan, &env)?],
+                Node::StoreMatrices(plan) => self.stored_matrices(plan, &env)?,
                 Node::Commit => vec![Stmt::Async(Async::Commit)],
                 Node::Wait(pending, note) => {
                     vec![Stmt::Async(Async::Wait { pending: *pending, note: note.clone() })]

@@ -101,6 +101,11 @@ impl StmtPrinter<'_> {
                 let of = if *row == 8 { String::new() } else { format!(" of {row}") };
                 writeln!(out, "{space}matrices {matrices}{of}{transposed} {to} = {from}")
             }
+            Stmt::StoreMatrices { to, from, matrices, transposed } => {
+                let (to, from) = (values.element(to), values.element(from));
+                let transposed = if *transposed { " transposed" } else { "" };
+                writeln!(out, "{space}store_matrices {matrices}{transposed} {to} = {from}")
+            }
             Stmt::Mma { atom, d, a, b } => {
                 let d: Vec<String> = d.iter().map(|element| values.element(element)).collect();
                 let (d, a, b) = (d.join(", "), values.element(a), values.element(b));

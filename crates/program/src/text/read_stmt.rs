@@ -25,6 +25,7 @@ const STATEMENTS: &[&str] = &[
     "collective",
     "look_back",
     "matrices",
+    "store_matrices",
     "atom",
     "mma",
 ];
@@ -146,6 +147,13 @@ impl Reader {
             let to = self.element()?;
             self.p.expect("=")?;
             return Ok(Stmt::LoadMatrices { to, from: self.element()?, matrices, row, transposed });
+        }
+        if self.p.eat_word("store_matrices") {
+            let matrices = self.number("a number of matrices")?;
+            let transposed = self.p.eat_word("transposed");
+            let to = self.element()?;
+            self.p.expect("=")?;
+            return Ok(Stmt::StoreMatrices { to, from: self.element()?, matrices, transposed });
         }
         if self.p.eat_word("mma") {
             let atom = self.p.name("an atom")?;

@@ -21,11 +21,15 @@
 //!   may fill several rows of its array, which follow each other: its loop then advances by as
 //!   many.
 //!
+//! An atom may also store matrices of elements that lanes hold; its contract then copies elements
+//! of a private array to shared memory (`stores`).
+//!
 //! A factor may also be a private array of the contract, which an atom of its own loads: its body
 //! then loads fragments alone, and those of the product are found where such loads have left them
 //! (`held`).
 
 mod held;
+mod stores;
 mod texts;
 
 use std::collections::BTreeMap;
@@ -67,12 +71,14 @@ enum Taken {
 
 /// The first thing in a kernel's atoms that is not what the contract says.
 pub(super) fn wrong_atom(reading: &Reading<'_>) -> Result<Option<Diagnostic>> {
-    let mut inside = 0;
+    let (mut inside, mut stored) = (0, 0);
     let mut mirrors = Mirrors::default();
     // Products say which arrays stand for which.
     let (products, loads): (Vec<_>, Vec<_>) =
         reading.atoms.iter().partition(|text| count(text.body) + count(text.contract) > 0);
     let mut wrongs = Vec::new();
+    let (stores, loads): (Vec<_>, Vec<_>) =
+        loads.into_iter().partition(|text| Stmt::stores_of_matrices(text.body) > 0);
     for text in &loads {
         mirrors.filled_together(reading, text);
     }
@@ -83,6 +89,10 @@ pub(super) fn wrong_atom(reading: &Reading<'_>) -> Result<Option<Diagnostic>> {
     for text in loads {
         wrongs.extend(held::wrong_load(reading, text, &mirrors)?);
     }
+    for text in &stores {
+        stored += Stmt::stores_of_matrices(text.body);
+        wrongs.extend(stores::wrong_store(reading, text, &mirrors)?);
+    }
     wrongs.extend(mirrors.wrong(reading));
     if let Some(why) = wrongs.into_iter().next() {
         let message = format!("an atom in `{}` may not compute what its contract says", reading.kernel.name);
@@ -90,6 +100,10 @@ pub(super) fn wrong_atom(reading: &Reading<'_>) -> Result<Option<Diagnostic>> {
     }
     if inside != count(&reading.kernel.body) {
         let message = format!("`{}` multiplies fragments without a contract", reading.kernel.name);
+        return Ok(Some(Diagnostic::new("wrong-atom", message)));
+    }
+    if stored != Stmt::stores_of_matrices(&reading.kernel.body) {
+        let message = format!("`{}` stores matrices without a contract", reading.kernel.name);
         return Ok(Some(Diagnostic::new("wrong-atom", message)));
     }
     Ok(None)

@@ -333,7 +333,12 @@ impl<'p> Reading<'p> {
                     nodes.push(Node::Together(Barrier { note, among: SyncScope::Warp, around }));
                     let before = std::mem::replace(&mut self.in_atom, true);
                     let first = (self.touches.len(), self.private.len());
-                    nodes.extend(self.nodes(contract)?);
+                    let stated = self.nodes(contract)?;
+                    // Matrices are stored by other lanes than those that state it: what orders
+                    // accesses has to order these.
+                    if Stmt::stores_of_matrices(body) == 0 {
+                        nodes.extend(stated);
+                    }
                     let then = (self.touches.len(), self.private.len());
                     nodes.extend(self.nodes(body)?);
                     self.in_atom = before;
@@ -369,6 +374,9 @@ impl<'p> Reading<'p> {
                     self.touch(from, false, *row, None, &mut found)?;
                     self.touch(to, true, 1, None, &mut found)?;
                     nodes.push(Node::Touches(found));
+                }
+                Stmt::StoreMatrices { to, from, matrices, .. } => {
+                    nodes.push(self.stored_matrices(to, from, *matrices)?);
                 }
                 Stmt::If { cond, body, otherwise, note } => {
                     nodes.push(self.statement(&[cond], None, None)?);

@@ -1638,6 +1638,40 @@ class Steps:
         """
         return self._step("tensorize", arguments, options)
 
+    def store_matrices(self, instruction: str) -> Kernel:
+        r"""
+        `store_matrices(product)`: the lanes of a warp store the results of an instruction to shared
+        memory together, as matrices of eight rows of 16 bytes (`stmatrix`, from sm_90 on).
+
+        Meaning
+        -------
+
+        Results of a product by an atom lie in the lanes of a warp, two neighbours of a row in each.
+        Stored by itself, each lane writes four bytes. With this step a lane gives what it has of
+        one, two or four matrices of 8 x 8 elements and the address of a row of one of them, and the
+        warp stores these together: a row is written at once, and each store has as many as there
+        are neighbours along a lane of the thread. Where the columns of the results are the rows of
+        the array, matrices are transposed on the way. What the instruction computes of the sum
+        before it is stored, a scale or a conversion, remains code of each lane.
+
+        The target is an array in shared memory, which `buffer_array` makes, of
+        elements of two bytes (`bf16`, `f16`, `i16`). Rows are aligned to 16 bytes; padding by eight
+        elements, or a swizzle from bit 3 on, keeps them in different banks.
+
+        Legality
+        --------
+
+        Which thread has computed what is stored does not change, nor does where it is stored. The
+        instruction has one target, in shared memory, and no predicate. Lowering refuses results
+        that are not distributed as those of an atom are (`tensorize`), rows
+        that are not aligned, and partial tiles, whose guards may cut a matrix (`matrix-store`). The
+        final check shows, lane by lane and element by element, that what is stored is what the
+        instruction says.
+
+        In text: `store_matrices(product)`. The instruction's option `via=stmatrix` says so.
+        """
+        return self._step("store_matrices", (instruction,), {})
+
     def extract_subst(self, rule: str, parameters: Names, value: str) -> Kernel:
         r"""
         `extract_subst(f, [i, j], x[i, j]*w[j])`: names a form of expressions, as a rule.

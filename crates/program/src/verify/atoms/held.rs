@@ -101,6 +101,11 @@ impl Mirrors {
         None
     }
 
+    /// Whether an array stands for another one, or another one for it.
+    pub fn has(&self, array: Memory) -> bool {
+        self.of_array.values().any(|mirror| [mirror.array, mirror.fragments].contains(&array))
+    }
+
     /// What accesses one of the arrays beside the loads and the products.
     pub fn wrong(&self, reading: &Reading<'_>) -> Option<String> {
         let both = || self.of_array.values().flat_map(|mirror| [mirror.array, mirror.fragments]);

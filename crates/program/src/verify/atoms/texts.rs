@@ -228,6 +228,78 @@ pub(super) fn copy<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<Copy
     Ok(Copy { loops, to, from })
 }
 
+/// The copy of the contract of a store of matrices.
+pub(super) fn kept<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<Copy<'p>> {
+    let other = || "its statement does not copy an element of an array of the thread".to_string();
+    let mut loops = Vec::new();
+    let Stmt::Store { to, value, .. } = only(text.contract, &mut loops)? else { return Err(other()) };
+    let ValueKind::Load(from) = &value.kind else { return Err(other()) };
+    let mut touches = text.read.clone().map(|t| &reading.touches[t]);
+    let (Some(touch), None) = (touches.next(), touches.next()) else { return Err(other()) };
+    if touch.memory != to.memory || !touch.write {
+        return Err(other());
+    }
+    let to = Touched { memory: to.memory, subscripts: &to.subscripts, cell: touch.cell.clone() };
+    let mut among = text.contract_private.clone().collect();
+    let from = private(reading, from, &mut among, false).ok_or_else(other)?;
+    Ok(Copy { loops, to, from })
+}
+
+/// A store of matrices of a body.
+pub(super) struct Stored<'p> {
+    /// The loops around it, outermost first, each with the step of its counter.
+    pub loops: Vec<(Loop, i64)>,
+    /// The row of each lane.
+    pub to: TouchId,
+    /// The first of the elements of a lane.
+    pub from: Touched<'p>,
+    pub matrices: u8,
+    pub transposed: bool,
+}
+
+/// The stores of matrices of a body, which are all that it does.
+pub(super) fn stores<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<Vec<Stored<'p>>> {
+    fn walk<'p>(
+        stmts: &'p [Stmt],
+        loops: &mut Vec<(Loop, i64)>,
+        found: &mut dyn FnMut(&'p Stmt, &[(Loop, i64)]) -> Found<()>,
+    ) -> Found<()> {
+        for stmt in stmts.iter().filter(|stmt| !matches!(stmt, Stmt::Let { leaf: None, .. })) {
+            match stepped(stmt)? {
+                Some((own, by, body)) => {
+                    loops.push((own, by));
+                    walk(body, loops, found)?;
+                    loops.pop();
+                }
+                None => found(stmt, loops)?,
+            }
+        }
+        Ok(())
+    }
+    let mut stores = Vec::new();
+    let mut touches = text.loaded.clone();
+    let mut among: Vec<usize> = text.body_private.clone().collect();
+    walk(text.body, &mut Vec::new(), &mut |stmt, loops| {
+        let Stmt::StoreMatrices { to, from, matrices: matrices @ (1 | 2 | 4), transposed } = stmt else {
+            return Err("it does more than store matrices".into());
+        };
+        let touch = touches.next().filter(|t| {
+            let touch = &reading.touches[*t];
+            touch.memory == to.memory && touch.write
+        });
+        let other = || "matrices are not stored from an array of the thread".to_string();
+        let from = private(reading, from, &mut among, false).ok_or_else(other)?;
+        let (loops, matrices, transposed) = (loops.to_vec(), *matrices, *transposed);
+        let to = touch.ok_or("matrices are not stored to shared memory")?;
+        stores.push(Stored { loops, to, from, matrices, transposed });
+        Ok(())
+    })?;
+    match touches.next() {
+        None => Ok(stores),
+        Some(_) => Err("it accesses memory beside its stores".into()),
+    }
+}
+
 /// The updates of the contract of a product.
 pub(super) fn contract<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<Contract<'p>> {
     let mut loops = Vec::new();

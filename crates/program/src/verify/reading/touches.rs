@@ -1,11 +1,11 @@
 //! The elements of shared and global memory that statements access, in the order in which a thread
 //! does: what values read, each under the choices around it, then what is written.
 
-use loopwright_kernel_ir::{Aff, Constraint, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Name, WarpLanes};
 use loopwright_poly::Result;
 
 use super::{Access, Asked, Barrier, Node, PrivateTouch, Reading, Rows, Terms, Touch, TouchId, lane_of};
-use crate::{AsyncCopy, BinOp, LeafId, MemRef, Memory, Scope as SyncScope, Value, ValueKind};
+use crate::{AsyncCopy, BinOp, LeafId, MemRef, Memory, Scope as SyncScope, Stmt, Value, ValueKind};
 
 impl<'p> Reading<'p> {
     /// The accesses of a statement: what its values read, then what it writes.
@@ -49,6 +49,26 @@ impl<'p> Reading<'p> {
         self.scope = before;
         self.touch(to, true, *lanes, *leaf, &mut found)?;
         self.touches[first..].iter_mut().for_each(|touch| touch.asynchronous = true);
+        Ok(Node::Touches(found))
+    }
+
+    /// The accesses of a store of matrices: a row for each lane that gives the address of one.
+    pub(super) fn stored_matrices(&mut self, to: &MemRef, from: &MemRef, matrices: u8) -> Result<Node<'p>> {
+        let mut found = Vec::new();
+        self.subscripts(from, &mut found, None)?;
+        self.subscripts(to, &mut found, None)?;
+        let cell: Vec<_> = from.subscripts.iter().map(|s| self.aff(s)).collect::<Result<_>>()?;
+        self.access(from, matrices.saturating_mul(Stmt::STORED_ROW / 4), false, &cell);
+        self.touch(from, false, 1, None, &mut found)?;
+        let before = self.scope;
+        let warp = WarpLanes::new(self.kernel.block, self.program.target.warp_size);
+        if let Some(warp) = warp.filter(|_| matrices < 4) {
+            let lane = warp.digit(1, self.program.target.warp_size.into())?;
+            let gives = Constraint::lt(&lane, &Aff::constant(8 * i64::from(matrices)))?;
+            self.enter(Rows { all: vec![gives], either: Vec::new() }, true);
+        }
+        self.touch(to, true, Stmt::STORED_ROW, None, &mut found)?;
+        self.scope = before;
         Ok(Node::Touches(found))
     }
 

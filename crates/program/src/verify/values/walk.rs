@@ -235,6 +235,8 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                     self.buffers.forget(array);
                 }
             }
+            // What is stored is said by the contract of the atom around it.
+            Stmt::StoreMatrices { to, .. } => self.wrote(to, None),
             Stmt::Collective { body, .. } => {
                 let written = self.written(body);
                 self.forget(&written);

@@ -1,0 +1,202 @@
+//! Matrices that the lanes of a warp store together: what the instruction does, against the
+//! manual's formulas; spoilt stores, which the final check refuses and a run shows; steps that
+//! break them.
+
+use std::collections::BTreeMap;
+
+use loopwright_emulator::{Arguments, Options, run};
+use loopwright_kernel_ir::{Buffer, LoopKernel, Name, Number};
+use loopwright_lowering::{
+    LowerOptions, lower,
+    program::Program,
+    verify::{Finding, verify_kernel},
+};
+use loopwright_testing::check;
+use loopwright_text_check::Checker;
+use loopwright_transforms::Pipeline;
+
+/// A warp whose lane `l` stores `100*l + k` as its element `k`, with rows of matrix `i` at row
+/// `8*i` of a tile, and the tile's elements.
+fn stored(matrices: i64, transposed: bool) -> Vec<Vec<i64>> {
+    let (rows, elements) = (8 * matrices, 2 * matrices);
+    let word = if transposed { " transposed" } else { "" };
+    let text = format!(
+        "program store(x) index i32
+global x: i16[{rows}, 8] written
+host {{
+    launch store
+}}
+kernel store(x written) {{
+    grid(1, 1, 1)
+    block(32, 1, 1)
+    var k: i32
+    var r: i32
+    var c: i32
+    shared tile: i16[{rows}, 8]
+    private own: i16[{elements}]
+    for k: i32 = 0 to {elements} unroll {{
+        store own[k] = cast(i16, thread.x * 100 + k)
+    }}
+    store_matrices {matrices}{word} tile[thread.x rem {rows}, 0] = own[0]
+    barrier block
+    if thread.x < 1 {{
+        for r: i32 = 0 to {rows} {{
+            for c: i32 = 0 to 8 {{
+                store x[r, c] = tile[r, c]
+            }}
+        }}
+    }}
+}}
+"
+    );
+    let program = Program::parse(&text).unwrap_or_else(|d| panic!("{text}\n{d}"));
+    let x = Buffer::zeros(loopwright_kernel_ir::DType::I16, 8 * rows as usize);
+    let mut arguments = Arguments::new().output("x", x);
+    run(&program, &mut arguments, &Options::default()).unwrap_or_else(|f| panic!("{f}"));
+    let x = arguments.buffer(&Name::new("x")).expect("it is written").clone();
+    let at = |n: usize| x.get(n).and_then(|v: Number| v.as_i64()).expect("it has values");
+    (0..rows as usize).map(|r| (0..8).map(|c| at(8 * r + c)).collect()).collect()
+}
+
+/// Of `stmatrix`, the manual says: lane `l` has, in register `i`, the elements of row `l / 4` and
+/// of columns `2*(l % 4)` and the next of matrix `i`; with `.trans` matrices are stored as columns.
+/// The lower half of a register is the first element.
+#[test]
+fn the_manual_says_which_lane_holds_what() {
+    for matrices in [1, 2, 4] {
+        for transposed in [false, true] {
+            let found = stored(matrices, transposed);
+            for (matrix, row, column) in
+                (0..matrices).flat_map(|i| (0..8).flat_map(move |r| (0..8).map(move |c| (i, r, c))))
+            {
+                let (r, c) = if transposed { (column, row) } else { (row, column) };
+                let (lane, half) = (4 * r + c / 2, c % 2);
+                let at = found[(8 * matrix + row) as usize][column as usize];
+                assert_eq!(
+                    at,
+                    100 * lane + 2 * matrix + half,
+                    "{matrices} {transposed}: {matrix} {row} {column}"
+                );
+            }
+        }
+    }
+}
+
+fn parse(kernel: &str) -> LoopKernel {
+    LoopKernel::parse(kernel).unwrap_or_else(|d| panic!("{kernel}\n{d}"))
+}
+
+fn transformed(declared: &LoopKernel, pipeline: &str) -> LoopKernel {
+    Pipeline::parse(pipeline).and_then(|p| p.apply(declared)).unwrap_or_else(|d| panic!("{d}"))
+}
+
+/// Two boxes of a warp, whose results leave through shared memory.
+const TILE: &str = "\
+kernel tile(a: bf16[16, 16], b: bf16[16, 16], c: bf16[16, 16])
+domain { [i, j] : 0 <= i < 16 and 0 <= j < 16 }
+domain { [k] : 0 <= k < 16 }
+c[i, j] = cast(bf16, sum(k, cast(f32, a[i, k]) * cast(f32, b[j, k]))) {id=product}
+";
+
+const STEPS: &str = "\
+split_iname(j, 8, outer=j_mma, inner=j_box)
+tag_inames(j_mma: ilp)
+tensorize(product, mma_m16n8k16_bf16, m=i, n=j_box, k=k)
+buffer_array(c, [i_reg, lane, j_mma, j_box_reg], space=shared, init=none)
+store_matrices(product)
+";
+
+/// What is spoilt: the text before and after, and a part of the refusal. A run shows each of them.
+const SPOILT: [(&str, &str, &str); 8] = [
+    // The addresses of other rows, of other columns, of the two boxes exchanged.
+    ("matrices 4 c_buf[c_s1,", "matrices 4 c_buf[lane quo 2,", "where the contract stores it"),
+    ("lane quo 16 * 8]", "(lane quo 16 + 1) rem 2 * 8]", "where the contract stores it"),
+    ("lane quo 16 * 8]", "lane quo 16]", "where the contract stores it"),
+    // The other direction, fewer matrices, the registers of others.
+    ("store_matrices 4 c_buf", "store_matrices 4 transposed c_buf", "where the contract stores it"),
+    ("store_matrices 4 c_buf", "store_matrices 2 c_buf", "is not stored, as the contract does"),
+    ("= c_frag[j_mma.5, 0, 0]", "= c_frag[j_mma.5, 1, 0]", "where the contract stores it"),
+    // What a lane computes is kept for another element.
+    ("store c_frag[j_mma.4, i_reg.2,", "store c_frag[j_mma.4, 1 - i_reg.2,", ""),
+    ("    barrier block \"product.finish writes c_buf, c_store reads it\"\n", "", ""),
+];
+
+#[test]
+fn spoilt_stores_are_refused_and_run_wrong() {
+    let declared = parse(TILE);
+    let kernel = transformed(&declared, STEPS);
+    let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
+    let text = program.to_text();
+    check::run(&declared, &program, &BTreeMap::new()).unwrap_or_else(|f| panic!("{}", f.text));
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    check::run_text(&checker, &declared, &program, &BTreeMap::new()).unwrap_or_else(|f| panic!("{}", f.text));
+    for (from, to, part) in SPOILT {
+        let spoilt = text.replacen(from, to, 1);
+        assert!(text != spoilt, "{from}\n{text}");
+        let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{from}\n{d}"));
+        let refused = match verify_kernel(&kernel, &spoilt) {
+            Finding::Proved { .. } => panic!("{from} -> {to} is proved"),
+            Finding::Refuted(why) | Finding::Unknown(why) => why.to_string(),
+        };
+        assert!(refused.contains(part), "{from} -> {to}\n{refused}");
+        assert!(
+            check::run(&declared, &spoilt, &BTreeMap::new()).is_err(),
+            "{from} -> {to} computes the same"
+        );
+    }
+}
+
+/// A store without a contract, and one whose contract says something else.
+#[test]
+fn stores_without_their_contract_are_refused() {
+    let declared = parse(TILE);
+    let kernel = transformed(&declared, STEPS);
+    let text = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}")).to_text();
+    let refused = |text: String| {
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{text}\n{d}"));
+        match verify_kernel(&kernel, &program) {
+            Finding::Proved { .. } => panic!("it is proved\n{text}"),
+            Finding::Refuted(why) | Finding::Unknown(why) => why.to_string(),
+        }
+    };
+    let line = text.lines().find(|line| line.contains("store_matrices")).expect("it stores").trim();
+    let barrier = "    barrier block \"product.finish";
+    let loose = text.replacen(barrier, &format!("    {}\n{barrier}", line.replace("j_mma.5", "0")), 1);
+    assert!(refused(loose).contains("stores matrices without a contract"));
+    // The contract converts what it stores.
+    let other = text.replacen(
+        "= c_frag[j_mma.6, i_reg.3, j_box_reg.3]",
+        "= -c_frag[j_mma.6, i_reg.3, j_box_reg.3]",
+        1,
+    );
+    assert!(other != text);
+    assert!(refused(other).contains("does not copy an element of an array of the thread"));
+}
+
+/// Steps behind the one that asks for matrices may leave no rows to store.
+#[test]
+fn arrays_without_whole_rows_are_refused() {
+    let declared = parse(TILE);
+    for (step, part) in [
+        ("pad_array_axis(c_buf, 1, 4)", "at a multiple of 16 bytes"),
+        ("swizzle(c_buf, 1, 2, 3)", "at a multiple of 16 bytes"),
+        ("set_layout(c_buf, (16,(2,8)):(2,(1,32)))", "at a multiple of 16 bytes"),
+        ("set_address_space(c_buf, global)", "`c_buf` is global"),
+    ] {
+        let kernel = transformed(&declared, &format!("{STEPS}{step}\n"));
+        let refused = lower(&kernel, LowerOptions::default()).expect_err(step);
+        assert_eq!(refused.code, "matrix-store", "{step}: {refused}");
+        assert!(refused.to_string().contains(part), "{step}: {refused}");
+    }
+    // These leave rows of eight elements together.
+    for step in [
+        "pad_array_axis(c_buf, 1, 8)",
+        "swizzle(c_buf, 1, 3, 3)",
+        "set_layout(c_buf, (16,(8,2)):(8,(1,128)))",
+    ] {
+        let kernel = transformed(&declared, &format!("{STEPS}{step}\n"));
+        let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{step}: {d}"));
+        assert!(program.to_text().contains("store_matrices 4"), "{step}");
+        check::run(&declared, &program, &BTreeMap::new()).unwrap_or_else(|f| panic!("{step}: {}", f.text));
+    }
+}
