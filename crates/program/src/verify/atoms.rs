@@ -32,11 +32,11 @@ mod held;
 mod stores;
 mod texts;
 
-use std::collections::BTreeMap;
+use std::{cell::RefCell, collections::BTreeMap};
 
 use loopwright_atom::{Atom, Operand};
-use loopwright_kernel_ir::{Aff, Diagnostic, Name, WarpLanes};
-use loopwright_poly::Result;
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, WarpLanes};
+use loopwright_poly::{Result, System, Table};
 
 use super::reading::{AtomText, Reading, lane_of, name_of_loop};
 use crate::{Memory, Stmt, VarId};
@@ -175,7 +175,9 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>, mirrors: &mut Mirrors) -> R
         return Ok(Some("something is loaded that is no element of a fragment".into()));
     }
     mirrors.written_by_products(loads.keys().map(|(memory, _)| *memory).chain([contract.to.memory]));
-    let check = Check { reading, warp: &warp, atom: product.atom, loops: &product.loops, places: &places };
+    let here = Here::new(reading, text);
+    let check =
+        Check { reading, warp: &warp, atom: product.atom, loops: &product.loops, places: &places, here };
     // Factors commute.
     let [x, y] = &contract.factors;
     let found = match check.operands(&taken, [x, y], mirrors)? {
@@ -365,6 +367,66 @@ struct Check<'c, 'p> {
     /// The loops of the product.
     loops: &'c [Loop],
     places: &'c Places,
+    here: Here,
+}
+
+/// What is known of the names around an atom, where it runs.
+struct Here {
+    rows: Vec<Constraint>,
+    /// The same as a system, once it is asked, and functions that were asked about: whether they
+    /// are 0 there.
+    asked: RefCell<(Option<System>, Table<Aff, bool>)>,
+}
+
+impl Here {
+    fn new(reading: &Reading<'_>, text: &AtomText<'_>) -> Here {
+        let touch = text.loaded.clone().chain(text.read.clone()).next();
+        let scope = touch.and_then(|touch| reading.touches.get(touch)).map(|touch| touch.scope);
+        let rows = scope.map_or_else(Vec::new, |scope| {
+            let all = &reading.scope(scope).rows;
+            all.iter().chain(reading.context).cloned().collect()
+        });
+        Here { rows, asked: RefCell::default() }
+    }
+
+    /// Whether two cells are the same one: their subscripts are, as functions, or wherever the atom
+    /// runs. So the slot `k mod 3` is `k` in a loop of three iterations.
+    fn same(&self, a: &[Aff], b: &[Aff]) -> Result<bool> {
+        if a == b {
+            return Ok(true);
+        }
+        if a.len() != b.len() {
+            return Ok(false);
+        }
+        for (a, b) in a.iter().zip(b) {
+            let apart = a.sub(b)?;
+            match apart.as_constant() {
+                Some(0) => continue,
+                Some(_) => return Ok(false),
+                None => {}
+            }
+            let mut asked = self.asked.borrow_mut();
+            if let Some(known) = asked.1.get(&apart) {
+                match known {
+                    true => continue,
+                    false => return Ok(false),
+                }
+            }
+            if asked.0.is_none() {
+                asked.0 = Some(System::new(&self.rows)?);
+            }
+            let zero = Constraint::zero(apart.clone());
+            let known = match &asked.0 {
+                Some(system) => system.implies(&zero)?,
+                None => false,
+            };
+            asked.1.insert(apart, known);
+            if !known {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 impl Check<'_, '_> {
@@ -432,7 +494,13 @@ impl Check<'_, '_> {
                         }
                         let at = if operand == Operand::A { (m, k) } else { (n, k) };
                         let found = held.get(&(atom.operand(operand).copy(lane), at));
-                        if found.is_none_or(|(memory, cell)| *memory != factor.memory || *cell != wanted) {
+                        let is_right = match found {
+                            Some((memory, cell)) => {
+                                *memory == factor.memory && self.here.same(cell, &wanted)?
+                            }
+                            None => false,
+                        };
+                        if !is_right {
                             let at = (lane, number, k);
                             return Ok(Some(self.differs(operand, at, &wanted, found, factor.memory)));
                         }

@@ -24,7 +24,7 @@ use loopwright_atom::Operand;
 use loopwright_kernel_ir::{Aff, Name};
 use loopwright_poly::Result;
 
-use super::{Check, Places, fragment, loop_name, numbered, texts, warp_lanes};
+use super::{Check, Here, Places, fragment, loop_name, numbered, texts, warp_lanes};
 use crate::{
     Memory, Stmt, Value, ValueKind,
     verify::reading::{AtomText, Reading},
@@ -264,7 +264,9 @@ pub(super) fn wrong_load(
     if loads.len() != loaded.cells.len() {
         return Ok(Some("something is loaded that is no element of a fragment".into()));
     }
-    Check { reading, warp: &warp, atom, loops: &loops, places: &places }.operand(operand, &loaded, &copy.from)
+    let here = Here::new(reading, text);
+    let check = Check { reading, warp: &warp, atom, loops: &loops, places: &places, here };
+    check.operand(operand, &loaded, &copy.from)
 }
 
 /// The rows that a copy writes, their loops, and for each element of `d` the values of its loops.
