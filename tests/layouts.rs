@@ -116,6 +116,9 @@ fn a_product_runs_in_every_layout_of_its_tiles() {
         // Order and padding first; both swizzled.
         "tag_array_axes(a_tile, f)\npad_array_axis(a_tile, 0, 64)\nswizzle(a_tile, 2, 1, 4)\n\
          set_layout(b_tile, Sw<3,1,3> o 0 o (96,(2,8)):(2,(1,192)))",
+        // Subscripts change behind them, and elements stay where they are: exchanged, and in parts.
+        "set_layout(a_tile, (64,16):(17,1))\nmap_array(a_tile, [x, y] -> [y, x])\n\
+         swizzle(b_tile, 2, 0, 4)\nmap_array(b_tile, [x, y] -> [x // 32, y, x % 32])",
         // In slots.
         "set_layout(a_tile, (64,16):(17,1))\nswizzle(b_tile, 1, 2, 2)\npipeline(k_outer, [a_tile, b_tile], stages=2)",
     ] {

@@ -94,8 +94,10 @@ impl Array {
         if self.order.len() == self.axes.len() { self.order.clone() } else { (0..self.axes.len()).collect() }
     }
 
-    /// The array without an axis, which it has to have; the others keep their order in storage.
+    /// The array without an axis, which it has to have; the others keep their order in storage, and
+    /// the modes that are set.
     pub fn without_axis(mut self, axis: usize) -> Self {
+        self.layout = self.layout.without_axis(axis, self.axes.len());
         self.axes.remove(axis);
         self.order.retain(|k| *k != axis);
         self.order.iter_mut().filter(|k| **k > axis).for_each(|k| *k -= 1);

@@ -8,7 +8,7 @@
 
 use std::{fmt, str::FromStr};
 
-use loopwright_layout::{ComposedLayout, Int, Layout, Swizzle, collision};
+use loopwright_layout::{ComposedLayout, Int, Layout, Swizzle, collision, layout_of};
 use serde::{Deserialize, Serialize};
 
 use crate::{AddressSpace, Array, Diagnostic};
@@ -27,6 +27,23 @@ impl ArrayLayout {
     /// Whether neither modes nor a swizzle are set.
     pub fn is_default(&self) -> bool {
         self.modes.is_none() && self.swizzle.is_none()
+    }
+}
+
+impl ArrayLayout {
+    /// The layout of an array of `axes` axes without one of these: the modes of the others stay.
+    pub(crate) fn without_axis(mut self, axis: usize, axes: usize) -> Self {
+        if axes <= 1 {
+            return ArrayLayout::default();
+        }
+        if let Some(modes) = &self.modes {
+            let mut own = modes.modes();
+            if axis < own.len() {
+                own.remove(axis);
+            }
+            self.modes = Some(Layout::Tuple(own));
+        }
+        self
     }
 }
 
@@ -194,6 +211,70 @@ impl Array {
         if !self.order.is_empty() {
             self.order = std::iter::once(0).chain(self.order.iter().map(|n| n + 1)).collect();
         }
+    }
+
+    /// The modes with which elements stay where they are, if the element with some subscripts gets
+    /// those that `new` says, on axes of these lengths: the composition of the array's modes with
+    /// the inverse of `new`, decided by enumeration.
+    ///
+    /// Errors: why no modes do this.
+    pub fn modes_behind(
+        &self,
+        lengths: &[i64],
+        new: &dyn Fn(&[i64]) -> Option<Vec<i64>>,
+    ) -> Result<Layout, String> {
+        let name = &self.name;
+        let vary = || format!("the lengths of `{name}` vary");
+        let old = self.constant_lengths().ok_or_else(vary)?;
+        let modes = Layout::Tuple(self.modes().ok_or_else(vary)?);
+        let count = |of: &[i64]| of.iter().try_fold(1i64, |all, n| all.checked_mul(*n));
+        let (Some(before), Some(after)) = (count(&old), count(lengths)) else {
+            return Err(format!("`{name}` is too large"));
+        };
+        if before != after || before > 1 << 20 {
+            let why = "has another number of elements: some would have no place in the layout";
+            return Err(format!("the new shape of `{name}` {why}"));
+        }
+        let coordinates = |mut index: i64, of: &[i64]| -> Vec<i64> {
+            let digits = of.iter().map(|n| {
+                let digit = index % n;
+                index /= n;
+                digit
+            });
+            digits.collect()
+        };
+        let mut places: Vec<Option<i64>> = vec![None; usize::try_from(after).unwrap_or(0)];
+        for index in 0..before {
+            let to = new(&coordinates(index, &old)).filter(|to| to.len() == lengths.len());
+            let inside = |to: &Vec<i64>| to.iter().zip(lengths).all(|(at, n)| (0..*n).contains(at));
+            let to = to.filter(inside).ok_or_else(|| format!("elements of `{name}` leave the new shape"))?;
+            let at = to.iter().zip(lengths).rev().fold(0, |sum, (at, n)| sum * n + at);
+            let place = modes.at(index).map_err(|e| e.to_string())?;
+            if let Some(slot) = usize::try_from(at).ok().and_then(|at| places.get_mut(at)) {
+                *slot = Some(place);
+            }
+        }
+        let place = |at: i64| usize::try_from(at).ok().and_then(|at| places.get(at).copied().flatten());
+        let first = place(0).unwrap_or(0);
+        if first != 0 {
+            return Err(format!("the first element of `{name}` would be at {first}, not at the beginning"));
+        }
+        let mut found = Vec::new();
+        let mut stride = 1;
+        for (axis, length) in lengths.iter().enumerate() {
+            let along = |k: i64| place(k * stride).ok_or(loopwright_layout::Error::Overflow);
+            let mode = layout_of(*length, &along).map_err(|e| e.to_string())?;
+            found.push(mode.ok_or_else(|| format!("places along the new axis {axis} are those of no mode"))?);
+            stride *= length;
+        }
+        let whole = Layout::Tuple(found);
+        for at in 0..after {
+            if whole.at(at).ok() != place(at) {
+                let cell = coordinates(at, lengths).iter().map(i64::to_string).collect::<Vec<_>>();
+                return Err(format!("the place of [{}] is no sum over the new axes", cell.join(", ")));
+            }
+        }
+        Ok(whole)
     }
 
     /// What is wrong with the layout that is set, if anything: it is not one of this shape, two

@@ -5,10 +5,27 @@
 //! so that `s` has to divide `n`, and the rest is the same question about `j -> f(s j)`. This
 //! decides in `n` steps whether there is one, without rules of divisibility.
 
-use crate::{Layout, Result};
+use crate::{Error, Layout, Result};
 
 /// More points than this are not enumerated.
 pub(crate) const LIMIT: i64 = 1 << 20;
+
+/// The coalesced layout with the values that a function has on `0 .. size`, if there is one.
+///
+/// ```
+/// use loopwright_layout::layout_of;
+///
+/// let found = layout_of(12, &|i| Ok(i % 4 * 3 + i / 4))?;
+/// assert_eq!(found.map(|layout| layout.to_string()).as_deref(), Some("(4,3):(3,1)"));
+/// assert_eq!(layout_of(4, &|i| Ok(i * i))?, None);
+/// # Ok::<(), loopwright_layout::Error>(())
+/// ```
+pub fn layout_of(size: i64, f: &dyn Fn(i64) -> Result<i64>) -> Result<Option<Layout>> {
+    if size > LIMIT {
+        return Err(Error::TooLarge { operation: "layout", points: size });
+    }
+    Ok(fit(size, f)?.ok())
+}
 
 /// The coalesced layout with these values, or a sentence with the indices at which none fits.
 pub(crate) fn fit(size: i64, f: &dyn Fn(i64) -> Result<i64>) -> Result<std::result::Result<Layout, String>> {

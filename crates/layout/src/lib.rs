@@ -62,6 +62,7 @@ pub use divide::{
     tile_to_shape, tiled_divide, tiled_product, zipped_divide, zipped_product,
 };
 pub use error::{Error, Result};
+pub use fit::layout_of;
 pub use instruction::{Held, Holder, Instruction, TiledInstruction, instruction_names};
 pub use int::Int;
 pub use inverse::{left_inverse, max_common_layout, max_common_vector, nullspace, right_inverse};

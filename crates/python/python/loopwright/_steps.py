@@ -800,7 +800,8 @@ class Steps:
 
         The temporary gets a leading axis for each of the inames, as long as its range, and each
         access the subscripts `i - lo`: `t` becomes `t[i]`. This is scalar expansion, which enables
-        `distribute`, lanes, or threads that share the temporary.
+        `distribute`, lanes, or threads that share the temporary. A layout that
+        `set_layout` has set is that of each copy.
 
         Legality
         --------
@@ -822,7 +823,8 @@ class Steps:
         -------
 
         The axis is removed from the shape, and its subscript from each access. It is the inverse of
-        `privatize_temporary`: array contraction.
+        `privatize_temporary`: array contraction. The other axes keep
+        the modes that `set_layout` has set.
 
         Legality
         --------
@@ -1106,9 +1108,12 @@ class Steps:
 
         Each access `t[e, f]` becomes an access to the cell given by the functions of `e` and `f`,
         minus the least value of each function. The new shape is the bounding box of the image of
-        the old one, so that a skewed array has unused cells. Layout and padding are reset to the
-        defaults. The step expresses transposed, skewed and reversed storage, splitting an axis
-        (`[x] -> [x // 4, x % 4]`) and joining two (`[x, y] -> [8*x + y]`).
+        the old one, so that a skewed array has unused cells. Order and padding are reset to the
+        defaults. With a layout that `set_layout` or
+        `SwizzleArray` has set, elements stay where they are in storage: the
+        new layout is the composition of that with the inverse of the map. The step expresses
+        transposed, skewed and reversed storage, splitting an axis (`[x] -> [x // 4, x % 4]`) and
+        joining two (`[x, y] -> [8*x + y]`).
 
         Legality
         --------

@@ -28,9 +28,12 @@ step! {
     ///
     /// Each access `t[e, f]` becomes an access to the cell given by the functions of `e` and `f`,
     /// minus the least value of each function. The new shape is the bounding box of the image of
-    /// the old one, so that a skewed array has unused cells. Layout and padding are reset to the
-    /// defaults. The step expresses transposed, skewed and reversed storage, splitting an axis
-    /// (`[x] -> [x // 4, x % 4]`) and joining two (`[x, y] -> [8*x + y]`).
+    /// the old one, so that a skewed array has unused cells. Order and padding are reset to the
+    /// defaults. With a layout that [`SetLayout`](crate::SetLayout) or
+    /// [`SwizzleArray`](crate::SwizzleArray) has set, elements stay where they are in storage: the
+    /// new layout is the composition of that with the inverse of the map. The step expresses
+    /// transposed, skewed and reversed storage, splitting an axis (`[x] -> [x // 4, x % 4]`) and
+    /// joining two (`[x, y] -> [8*x + y]`).
     ///
     /// # Legality
     ///
@@ -268,6 +271,29 @@ impl MapArray {
         .help("add a function that distinguishes them, such as one of the old subscripts"))
     }
 
+    /// The layout with which elements stay where they are, if one is set.
+    fn layout(&self, data: &LoopKernel, new: &[(Aff, Aff)]) -> Result<ArrayLayout, Diagnostic> {
+        let set = data.temporary(&self.array).filter(|array| !array.layout.is_default());
+        let Some(array) = set else { return Ok(ArrayLayout::default()) };
+        let refuse = |why: String| {
+            let message = format!(
+                "the new subscripts of `{}` have no layout in which elements stay where {} puts them: {why}",
+                self.array, array.layout
+            );
+            Diagnostic::new("wrong-layout", message)
+                .help("change the subscripts first, and set the layout of the new shape")
+        };
+        let lengths: Option<Vec<i64>> = new.iter().map(|(_, length)| length.as_constant()).collect();
+        let Some(lengths) = lengths else { return Err(refuse("the new shape is not constant".into())) };
+        let at = |cell: &[i64]| -> Option<Vec<i64>> {
+            let of = |n: &Name| self.axes.iter().position(|a| a == n).and_then(|k| cell.get(k).copied());
+            let own = self.image.iter().zip(new);
+            own.map(|(f, (lower, _))| f.eval(&of)?.checked_sub(lower.as_constant()?)).collect()
+        };
+        let modes = array.modes_behind(&lengths, &at).map_err(refuse)?;
+        Ok(ArrayLayout { modes: Some(modes), swizzle: array.layout.swizzle })
+    }
+
     /// The least value and the length of each new axis.
     fn bounding_box(&self, data: &LoopKernel, shape: &[Constraint]) -> Result<Vec<(Aff, Aff)>, Diagnostic> {
         let context = System::new(&loopwright_legality::context(data))?;
@@ -382,11 +408,12 @@ impl Transform for MapArray {
         })?;
         self.check_one_to_one(kernel, &shape)?;
         let new = self.bounding_box(kernel, &shape)?;
+        let layout = self.layout(kernel, &new)?;
         kernel.edit(|data| {
             for a in data.temporaries.iter_mut().filter(|a| a.name == self.array) {
                 a.axes = new.iter().map(|(_, length)| Axis::new(Expr::from_aff(length))).collect();
                 a.order.clear();
-                a.layout = ArrayLayout::default();
+                a.layout = layout.clone();
             }
             let functions: Vec<Aff> =
                 self.image.iter().zip(&new).map(|(f, (lower, _))| f.sub(lower)).collect::<Result<_, _>>()?;

@@ -16,7 +16,8 @@ step! {
     ///
     /// The temporary gets a leading axis for each of the inames, as long as its range, and each
     /// access the subscripts `i - lo`: `t` becomes `t[i]`. This is scalar expansion, which enables
-    /// [`Distribute`](crate::Distribute), lanes, or threads that share the temporary.
+    /// [`Distribute`](crate::Distribute), lanes, or threads that share the temporary. A layout that
+    /// `set_layout` has set is that of each copy.
     ///
     /// # Legality
     ///
@@ -144,6 +145,12 @@ impl Transform for PrivatizeTemporary {
         kernel.edit(|data| {
             for a in data.temporaries.iter_mut().filter(|a| a.name == *t) {
                 let added = axes.len();
+                // A layout that is set is that of each copy.
+                let slots = axes.iter().map(|axis| axis.length.to_aff()?.as_constant());
+                if let (true, Some(slots)) = (a.layout.modes.is_some(), slots.collect::<Option<Vec<i64>>>()) {
+                    slots.iter().rev().for_each(|slots| a.add_slots(*slots));
+                    continue;
+                }
                 a.axes.splice(0..0, axes.iter().cloned());
                 if !a.order.is_empty() {
                     a.order = (0..added).chain(a.order.iter().map(|k| k + added)).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
-    Access, Array, ArrayLayout, Diagnostic, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Role,
+    Access, Array, Diagnostic, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Role,
 };
 use loopwright_legality::Judgement;
 use loopwright_poly::System;
@@ -157,7 +157,7 @@ impl SeparateAxis {
 
 /// The array without an axis.
 fn without(array: &Array, axis: usize, name: &Name) -> Array {
-    let piece = Array { name: name.clone(), layout: ArrayLayout::default(), ..array.clone() };
+    let piece = Array { name: name.clone(), ..array.clone() };
     let mut piece = piece.without_axis(axis);
     for axis in &mut piece.axes {
         axis.stride = None;

@@ -14,7 +14,8 @@ step! {
     /// # Meaning
     ///
     /// The axis is removed from the shape, and its subscript from each access. It is the inverse of
-    /// [`PrivatizeTemporary`](crate::PrivatizeTemporary): array contraction.
+    /// [`PrivatizeTemporary`](crate::PrivatizeTemporary): array contraction. The other axes keep
+    /// the modes that `set_layout` has set.
     ///
     /// # Legality
     ///
@@ -96,9 +97,7 @@ impl Transform for UnprivatizeTemporary {
         };
         kernel.edit(|data| {
             for a in data.temporaries.iter_mut().filter(|a| a.name == *t) {
-                a.axes.remove(axis);
-                a.order.retain(|k| *k != axis);
-                a.order.iter_mut().filter(|k| **k > axis).for_each(|k| *k -= 1);
+                *a = a.clone().without_axis(axis);
             }
             for instruction in &mut data.instructions {
                 map_accesses(instruction, t, &|index| {
