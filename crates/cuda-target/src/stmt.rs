@@ -432,11 +432,8 @@ impl Context<'_> {
                         most = most.max(lanes);
                     }
                 }
-                Stmt::StoreMatrices { to, from, .. } => {
-                    if to.memory == memory || from.memory == memory {
-                        most = most.max(if to.memory == memory { Stmt::STORED_ROW } else { 2 });
-                    }
-                }
+                Stmt::StoreMatrices { to, .. } if to.memory == memory => most = most.max(Stmt::STORED_ROW),
+                Stmt::StoreMatrices { from, .. } if from.memory == memory => most = most.max(2),
                 // The elements of a fragment are passed by words.
                 Stmt::Mma { a, b, .. } if a.memory == memory || b.memory == memory => {
                     let bytes = self.array(memory).1.bytes();

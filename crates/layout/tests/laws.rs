@@ -391,7 +391,7 @@ proptest! {
         prop_assert_eq!(value(format!("cosize({text})")).unwrap(), (all.iter().max().unwrap() + 1).to_string());
         // Its first half, as a tile.
         let half = all.len() / 2;
-        if half > 0 && all.len() % 2 == 0 {
+        if half > 0 && all.len().is_multiple_of(2) {
             let tile: Vec<String> = all[..half].iter().map(i64::to_string).collect();
             if let Ok(found) = numbers(format!("layout<0>(logical_divide({text}, {half}))")) {
                 prop_assert_eq!(found, format!("({})", tile.join(",")));

@@ -14,7 +14,7 @@ use crate::{
     analyse::arrays::known,
     program::{LocalArray, MemRef, Memory, Note, Stmt, Value, ValueKind},
     schedule::{AtomPlan, Factor, Fragment, FragmentLoads, Held, Product, StorePlan},
-    write::{cell::Cell, emitter::Emitter, env::Env, translate::Target},
+    write::{cell::Cell, emit::Inside, emitter::Emitter, env::Env, translate::Target},
 };
 
 impl Emitter<'_, '_> {
@@ -109,7 +109,7 @@ impl Emitter<'_, '_> {
         &mut self,
         body: &[Stmt],
         env: &Env,
-        stated: &mut dyn FnMut(&mut Self, &Env) -> Result<Vec<Stmt>, Diagnostic>,
+        stated: Inside<'_, Self>,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let mut read = HashSet::new();
         Stmt::visit(body, &mut |stmt| {

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The contents of loops over lanes.
-type Inside<'f, E> = &'f mut dyn FnMut(&mut E, &Env) -> Result<Vec<Stmt>, Diagnostic>;
+pub(super) type Inside<'f, E> = &'f mut dyn FnMut(&mut E, &Env) -> Result<Vec<Stmt>, Diagnostic>;
 
 impl Emitter<'_, '_> {
     /// The statements of neighbouring nodes.

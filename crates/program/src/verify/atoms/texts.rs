@@ -257,13 +257,12 @@ pub(super) struct Stored<'p> {
     pub transposed: bool,
 }
 
+/// What is done with each statement of a body, and the loops around it with their steps.
+type InLoops<'f, 'p> = &'f mut dyn FnMut(&'p Stmt, &[(Loop, i64)]) -> Found<()>;
+
 /// The stores of matrices of a body, which are all that it does.
 pub(super) fn stores<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<Vec<Stored<'p>>> {
-    fn walk<'p>(
-        stmts: &'p [Stmt],
-        loops: &mut Vec<(Loop, i64)>,
-        found: &mut dyn FnMut(&'p Stmt, &[(Loop, i64)]) -> Found<()>,
-    ) -> Found<()> {
+    fn walk<'p>(stmts: &'p [Stmt], loops: &mut Vec<(Loop, i64)>, found: InLoops<'_, 'p>) -> Found<()> {
         for stmt in stmts.iter().filter(|stmt| !matches!(stmt, Stmt::Let { leaf: None, .. })) {
             match stepped(stmt)? {
                 Some((own, by, body)) => {
