@@ -12,6 +12,7 @@ mod examples;
 mod filling;
 mod look_back;
 mod order;
+mod scans;
 mod segments;
 mod tables;
 mod values;

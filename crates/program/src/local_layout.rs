@@ -102,7 +102,7 @@ impl Positions {
     }
 
     /// Calls `f` on the subscripts of each element, the last running fastest.
-    fn each(&self, f: &mut dyn FnMut(&[i64])) {
+    pub(crate) fn each(&self, f: &mut dyn FnMut(&[i64])) {
         let mut at = vec![0i64; self.axes.len()];
         if self.axes.iter().any(Vec::is_empty) {
             return;

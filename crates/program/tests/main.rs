@@ -7,3 +7,4 @@ mod index_ranges;
 mod look_back;
 mod offsets;
 mod predicates;
+mod queries;

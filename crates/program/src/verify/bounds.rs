@@ -125,12 +125,45 @@ fn outside(
     if let Some(found) = outside_shape(reading, access, &shape, queries)? {
         return Ok(Some(found));
     }
-    if access.aligned || local.layout.is_some() {
+    if access.aligned {
         return Ok(None);
     }
     let Some(offset) = offset(access, local)? else { return Ok(None) };
-    let (what, length) = (|| array(reading, access), constant(local.elements()));
-    beyond(reading, access, &offset, i64::from(access.lanes) - 1, (&what, &length), queries)
+    let (what, length) = (|| array(reading, access), constant(local.dims.iter().product()));
+    if let Some(found) = beyond(reading, access, &offset, i64::from(access.lanes) - 1, (&what, &length), queries)?
+    {
+        return Ok(Some(found));
+    }
+    apart(reading, access, local, &offset, queries)
+}
+
+/// An execution that accesses several elements at once of which a layout puts one elsewhere than
+/// behind the one before.
+fn apart(
+    reading: &Reading<'_>,
+    access: &Access,
+    local: &LocalArray,
+    offset: &Aff,
+    queries: &mut usize,
+) -> Result<Option<Diagnostic>> {
+    let (Some(positions), lanes) = (local.positions(), usize::from(access.lanes)) else { return Ok(None) };
+    let mut places = Vec::new();
+    positions.each(&mut |at| places.push(positions.at(at)));
+    let follows = |pair: &[Option<i64>]| pair[0].is_some_and(|place| pair[1] == Some(place + 1));
+    for (first, run) in places.windows(lanes).enumerate() {
+        if run.windows(2).all(follows) {
+            continue;
+        }
+        let first = Aff::constant(i64::try_from(first).unwrap_or(i64::MAX));
+        let begins_here = Constraint::zero(offset.sub(&first)?);
+        let Some(case) = case(reading, access, &[begins_here], queries)? else { continue };
+        let message = format!(
+            "{lanes} elements of {} are accessed at once, which do not follow one another in its layout",
+            array(reading, access)
+        );
+        return Ok(Some(with_witness(Diagnostic::new("misaligned", message), &case)?));
+    }
+    Ok(None)
 }
 
 /// The array and the device kernel, for a message.

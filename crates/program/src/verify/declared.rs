@@ -158,7 +158,7 @@ pub(super) fn wrong_array(kernel: &LoopKernel, program: &Program) -> Option<Stri
     Some(format!("the kernel has no argument `{}`", stray.name))
 }
 
-/// Sizes of the integer scalars that the assumptions allow.
+/// Different sizes of the integer scalars that the assumptions allow.
 fn allowed_sizes(program: &Program) -> Vec<BTreeMap<Name, i64>> {
     let scalars: Vec<&Name> = program.scalars().filter(|s| s.dtype.is_integer()).map(|s| &s.name).collect();
     let size = |turn: usize, k: usize| {
@@ -170,7 +170,12 @@ fn allowed_sizes(program: &Program) -> Vec<BTreeMap<Name, i64>> {
     let holds = |sizes: &BTreeMap<Name, i64>| {
         program.assumptions.iter().all(|a| a.holds(&|name| sizes.get(name).copied()) == Some(true))
     };
-    let mut tried: Vec<BTreeMap<Name, i64>> = turns.filter(holds).take(ENOUGH).collect();
+    let mut tried: Vec<BTreeMap<Name, i64>> = Vec::new();
+    for sizes in turns.filter(holds) {
+        if tried.len() < ENOUGH && !tried.contains(&sizes) {
+            tried.push(sizes);
+        }
+    }
     if tried.is_empty() {
         // Assumptions that leave none of these leave others.
         let one = System::new(&program.assumptions).and_then(|system| system.sample(&BTreeMap::new()));
