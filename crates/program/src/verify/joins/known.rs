@@ -99,7 +99,11 @@ pub(super) fn constant(value: &Value) -> Option<Known> {
             Known::Float(v) => Some(Known::Float(-v)),
             _ => None,
         },
-        ValueKind::Cast(a) => constant(a),
+        ValueKind::Cast(a) => match constant(a)?.term()?.cast(a.dtype, value.dtype) {
+            Term::Int(v) => Some(Known::Int(v)),
+            Term::Float(v) => Some(Known::Float(v)),
+            _ => None,
+        },
         _ => None,
     }
 }

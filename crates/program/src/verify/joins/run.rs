@@ -10,7 +10,7 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{BinaryOp, Diagnostic, Dim, Expr, PerDim, ReductionOp};
+use loopwright_kernel_ir::{BinaryOp, Diagnostic, Dim, Expr, PerDim, ReductionOp, TypeTable};
 
 use super::{
     Holder, State, WrongJoin,
@@ -41,6 +41,8 @@ pub(super) struct Claimed<'p> {
     /// The first values of the state, if they are known.
     pub first: BTreeMap<u8, &'p Value>,
     pub operator: Option<&'p ReductionOp>,
+    /// The names of the kernel that the program is held to, if it is.
+    pub table: Option<&'p TypeTable<'p>>,
 }
 
 /// A body that is run for all threads of a block.
@@ -110,7 +112,7 @@ impl<'p> Run<'p> {
             Holder::Array(number) => kernel.private.get(number).map(|array| array.dtype),
         };
         let types = claimed.state.iter().filter_map(|(number, holder)| Some((*number, dtype(holder)?)));
-        let patterns = claimed.operator.map(|operator| Patterns::new(operator, &types.collect()));
+        let patterns = claimed.operator.map(|operator| Patterns::new(operator, &types.collect(), claimed.table));
         let simple = claimed.operator.filter(|operator| operator.commutes).and_then(single);
         let (cells, shared) = (Vec::new(), HashMap::new());
         Run {
@@ -278,6 +280,9 @@ impl<'p> Run<'p> {
                 // constant may be its neutral element.
                 let mut states = Vec::new();
                 let constants = term.states(&mut states);
+                if term.converts() {
+                    return value;
+                }
                 let mut states = states.iter().map(|s| s.content.clone());
                 states.next().map(|first| {
                     let alone = states.len() == 0 && !constants;
@@ -376,8 +381,10 @@ impl<'p> Run<'p> {
                     }
                     self.nothing(number)
                 }
-                (Some(_), Known::Term(_)) => {
-                    return Err(self.simple.map_or(Stop::NotFollowed, |_| Stop::Operation));
+                (Some(_), Known::Term(term)) => {
+                    // A conversion may change nothing.
+                    let is_other = self.simple.is_some() && !term.converts();
+                    return Err(if is_other { Stop::Operation } else { Stop::NotFollowed });
                 }
                 (_, value) => value,
             };

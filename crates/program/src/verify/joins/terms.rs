@@ -2,16 +2,19 @@
 //!
 //! A program's value and an operator's `combine` come to the same normal form, in which one is
 //! compared with the other: sums and products are flat with their constants folded, as those of
-//! other operations on small integers are, `a > b` is `b < a`, conversions of types are left out.
-//! Where a component of the pattern stands, the term has to have that component of one and the same
+//! other operations on small integers are, `a > b` is `b < a`. Conversions stand in both, in an
+//! operator those too that its types imply. Where a component of the pattern stands, the term has to have that component of one and the same
 //! state, or the component of the neutral element. Sums of floating-point values are compared as
 //! those of numbers: rounding does not matter here.
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use loopwright_kernel_ir::{BinaryOp, DType, Expr, Name, ReductionOp, UnaryOp, end_of_range};
+use loopwright_kernel_ir::{
+    BinaryOp, DType, Expr, Name, ReductionOp, TypeTable, Typed, TypedKind, UnaryOp, end_of_range,
+};
 
 use super::{
+    super::integers::limits,
     known::computed,
     parts::{Content, Parts},
 };
@@ -26,6 +29,7 @@ pub(super) enum Op {
     Not,
     BitNot,
     Select,
+    Cast(DType),
     Binary(BinOp),
     Call(Name),
 }
@@ -66,9 +70,29 @@ impl Term {
             BinOp::Mul => flat(Op::Product, [a, b]),
             BinOp::Gt => Term::Op(Op::Binary(BinOp::Lt), vec![b, a]),
             BinOp::Ge => Term::Op(Op::Binary(BinOp::Le), vec![b, a]),
-            BinOp::TruncDiv => Term::Op(Op::Binary(BinOp::FloorDiv), vec![a, b]),
-            BinOp::TruncRem => Term::Op(Op::Binary(BinOp::FloorMod), vec![a, b]),
             _ => Term::Op(Op::Binary(op), vec![a, b]),
+        }
+    }
+
+    /// A value of one type in another one. A constant that has the type is itself.
+    pub fn cast(self, from: DType, to: DType) -> Term {
+        let has_constants = matches!(to, DType::F32 | DType::F64);
+        let stays = from == to
+            || match self {
+                Term::Int(v) if to.is_integer() => is_of(to, v),
+                // What `f32` has, too.
+                Term::Int(v) => has_constants && v.unsigned_abs() <= 1 << 24,
+                Term::Float(_) => has_constants,
+                _ => false,
+            };
+        if stays { self } else { Term::Op(Op::Cast(to), vec![self]) }
+    }
+
+    /// Whether something in it is converted to another type.
+    pub fn converts(&self) -> bool {
+        match self {
+            Term::Op(op, args) => matches!(op, Op::Cast(_)) || args.iter().any(Term::converts),
+            _ => false,
         }
     }
 
@@ -102,6 +126,13 @@ impl Term {
             _ => true,
         }
     }
+}
+
+/// Whether an integer is a value of a type of integers. The greatest of 64 bits stand for their
+/// bits.
+pub(super) fn is_of(dtype: DType, v: i64) -> bool {
+    let (least, most) = limits(dtype);
+    matches!(dtype, DType::I64 | DType::U64) || (least..=most).contains(&v)
 }
 
 /// What an operation makes of two integers that is the same in every type in which it may be done:
@@ -175,14 +206,27 @@ pub(super) struct Patterns {
 }
 
 impl Patterns {
-    /// Those of an operator whose state has values of these types, by their numbers. The end of a
-    /// range that is neutral is that of the value's own type.
-    pub fn new(operator: &ReductionOp, types: &BTreeMap<u8, DType>) -> Self {
+    /// Those of an operator whose state has values of these types, by their numbers, in a kernel
+    /// with these names if it is known. The end of a range that is neutral is that of the value's
+    /// own type.
+    pub fn new(operator: &ReductionOp, types: &BTreeMap<u8, DType>, table: Option<&TypeTable<'_>>) -> Self {
         let all: Vec<DType> = types.values().copied().collect();
         let own = |number: usize| u8::try_from(number).ok().and_then(|number| types.get(&number).copied());
         let neutral = |(number, e): (usize, &Expr)| pattern(e, operator, own(number).as_slice());
+        let states = || {
+            operator.state.iter().enumerate().flat_map(|(number, s)| {
+                let typed = own(number).map(|t| ["a", "b"].map(|side| (format!("{side}.{}", s.name), t)));
+                typed.into_iter().flatten().map(|(name, t)| (Name::new(name), t.into()))
+            })
+        };
+        let table = table.map(|table| table.with_scalars(states()));
+        let combine = |(number, e): (usize, &Expr)| match &table {
+            // An operator of the library has one type.
+            None => pattern(e, operator, &all),
+            Some(table) => typed_pattern(&table.typed(e, own(number)?, None).ok()?, operator),
+        };
         Patterns {
-            combine: operator.combine.iter().map(|e| pattern(e, operator, &all)).collect(),
+            combine: operator.combine.iter().enumerate().map(combine).collect(),
             neutral: operator.neutral.iter().enumerate().map(neutral).collect(),
             commutes: operator.commutes,
         }
@@ -315,6 +359,54 @@ fn end(dtype: DType, least: bool) -> Term {
     }
 }
 
+/// The component of a state that a name is: `a.s` of the first one.
+fn side(name: &Name, operator: &ReductionOp) -> Option<Term> {
+    let (side, state) = name.split_once('.')?;
+    let number = operator.state.iter().position(|s| *s.name == *state)?;
+    Some(Term::Side(usize::from(side == "b"), u8::try_from(number).ok()?))
+}
+
+fn unary(op: UnaryOp, a: Term) -> Term {
+    let op = match op {
+        UnaryOp::Neg => UnOp::Neg,
+        UnaryOp::Not => UnOp::Not,
+        UnaryOp::BitNot => UnOp::BitNot,
+    };
+    Term::unary(op, a)
+}
+
+/// The pattern of an expression whose types are known, with its conversions.
+fn typed_pattern(e: &Typed, operator: &ReductionOp) -> Option<Term> {
+    let of = |e: &Typed| typed_pattern(e, operator);
+    let is_one = |e: &Typed| matches!(e.kind, TypedKind::Constant(n) if n.as_i128() == Some(1));
+    Some(match &e.kind {
+        TypedKind::Constant(number) => match (e.dtype.is_float(), number.as_i128()) {
+            (false, Some(v)) => Term::Int(v as i64),
+            _ => Term::Float(number.as_f64()),
+        },
+        TypedKind::Name(name) => side(name, operator)?,
+        TypedKind::Unary(op, a) => unary(*op, of(a)?),
+        // As in the program: of integers, which `//` does not round.
+        TypedKind::Binary(BinaryOp::FloorDiv, a, one) if a.dtype.is_integer() && is_one(one) => of(a)?,
+        TypedKind::Binary(BinaryOp::Mod, a, one) if a.dtype.is_integer() && is_one(one) => Term::Int(0),
+        TypedKind::Binary(BinaryOp::FloorDiv, a, b) if a.dtype.is_float() => {
+            Term::Op(Op::Call(Name::new("floor")), vec![Term::binary(BinOp::Div, of(a)?, of(b)?)])
+        }
+        TypedKind::Binary(op, a, b) => Term::binary(BinOp::from(*op), of(a)?, of(b)?),
+        TypedKind::If(c, a, b) => Term::select(of(c)?, of(a)?, of(b)?),
+        TypedKind::Convert(a) | TypedKind::Cast(a) => of(a)?.cast(a.dtype, e.dtype),
+        TypedKind::Call { function, args, .. } => {
+            let mut args: Vec<Term> = args.iter().map(of).collect::<Option<_>>()?;
+            match (function.as_str(), args.len()) {
+                ("min", 2) => Term::binary(BinOp::Min, args.remove(0), args.remove(0)),
+                ("max", 2) => Term::binary(BinOp::Max, args.remove(0), args.remove(0)),
+                _ => Term::Op(Op::Call(function.clone()), args),
+            }
+        }
+        TypedKind::Element { .. } | TypedKind::Reduction(_) => return None,
+    })
+}
+
 /// The pattern of an expression, in which the ends of a range are those of these types.
 fn pattern(e: &Expr, operator: &ReductionOp, types: &[DType]) -> Option<Term> {
     let of = |e: &Expr| pattern(e, operator, types);
@@ -323,25 +415,13 @@ fn pattern(e: &Expr, operator: &ReductionOp, types: &[DType]) -> Option<Term> {
         Expr::Int(v) => Term::Int(*v),
         Expr::Float(v) => Term::Float(v.0),
         Expr::Bool(v) => Term::Int((*v).into()),
-        Expr::Name(name) => {
-            let (side, state) = name.split_once('.')?;
-            let number = operator.state.iter().position(|s| *s.name == *state)?;
-            Term::Side(usize::from(side == "b"), u8::try_from(number).ok()?)
-        }
-        Expr::Unary(op, a) => {
-            let op = match op {
-                UnaryOp::Neg => UnOp::Neg,
-                UnaryOp::Not => UnOp::Not,
-                UnaryOp::BitNot => UnOp::BitNot,
-            };
-            Term::unary(op, of(a)?)
-        }
+        Expr::Name(name) => side(name, operator)?,
+        Expr::Unary(op, a) => unary(*op, of(a)?),
         // As in the program: of integers, which `//` does not round.
         Expr::Binary(BinaryOp::FloorDiv, a, one) if **one == Expr::Int(1) && is_integer(a, types) => of(a)?,
         Expr::Binary(BinaryOp::Mod, _, one) if **one == Expr::Int(1) => Term::Int(0),
         Expr::Binary(op, a, b) => Term::binary(BinOp::from(*op), of(a)?, of(b)?),
         Expr::If(c, a, b) => Term::select(of(c)?, of(a)?, of(b)?),
-        Expr::Cast(_, a) => of(a)?,
         Expr::Call { function, args, .. } => {
             let mut args: Vec<Term> = args.iter().map(of).collect::<Option<_>>()?;
             match (function.as_str(), args.len()) {
@@ -352,7 +432,7 @@ fn pattern(e: &Expr, operator: &ReductionOp, types: &[DType]) -> Option<Term> {
                 _ => Term::Op(Op::Call(function.clone()), args),
             }
         }
-        Expr::Subscript(_) | Expr::Reduce(_) => return None,
+        Expr::Cast(..) | Expr::Subscript(_) | Expr::Reduce(_) => return None,
     })
 }
 
@@ -408,7 +488,7 @@ mod tests {
     }
 
     fn patterns(operator: &ReductionOp, dtype: DType) -> Patterns {
-        Patterns::new(operator, &BTreeMap::from([(0, dtype)]))
+        Patterns::new(operator, &BTreeMap::from([(0, dtype)]), None)
     }
 
     #[test]
@@ -417,8 +497,6 @@ mod tests {
         for (one, other) in [
             (Term::binary(BinOp::Gt, a(), b()), Term::binary(BinOp::Lt, b(), a())),
             (Term::binary(BinOp::Ge, a(), b()), Term::binary(BinOp::Le, b(), a())),
-            (Term::binary(BinOp::TruncDiv, a(), b()), Term::binary(BinOp::FloorDiv, a(), b())),
-            (Term::binary(BinOp::TruncRem, a(), b()), Term::binary(BinOp::FloorMod, a(), b())),
             (Term::unary(UnOp::Not, Term::unary(UnOp::Not, a())), a()),
             (Term::unary(UnOp::Neg, Term::unary(UnOp::Neg, a())), a()),
             (Term::binary(BinOp::Add, a(), Term::Int(0)), a()),

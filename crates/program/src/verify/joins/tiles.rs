@@ -9,7 +9,7 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use loopwright_kernel_ir::{Name, PerDim, ReductionOp};
+use loopwright_kernel_ir::{Name, PerDim, ReductionOp, TypeTable};
 
 use super::{
     Holder,
@@ -71,7 +71,7 @@ impl Run<'_> {
 pub(super) fn is_of_operator(
     of: &DeclaredLookBack,
     first: Option<&Value>,
-    operator: Option<&ReductionOp>,
+    (operator, table): (Option<&ReductionOp>, Option<&TypeTable<'_>>),
     warp_size: u32,
 ) -> bool {
     const JOINED: VarId = VarId(2);
@@ -102,6 +102,7 @@ pub(super) fn is_of_operator(
         state: BTreeMap::from([(0, Holder::Var(JOINED))]),
         first: first.map(|first| (0, first)).into_iter().collect(),
         operator,
+        table,
     };
     let points = Points::Scan(super::Scan { lanes: 1, subscript: None, carry: None, tiles: false });
     let mut run = Run::new(&kernel, warp_size, &[], claimed, points);

@@ -72,7 +72,16 @@ impl Run<'_> {
                 (0..threads).map(|t| Known::Int(self.coordinates(t)[*axis] as i64)).collect()
             }
             ValueKind::Var(var) => self.values(&Cell::Var(*var)).clone(),
-            ValueKind::Cast(a) => return self.of_block(a, wanted, active),
+            ValueKind::Cast(a) if a.dtype == value.dtype => return self.of_block(a, wanted, active),
+            ValueKind::Cast(a) => {
+                let values = self.of_block(a, wanted, active)?;
+                let cast = |of: &Known| match of.term().map(|term| term.cast(a.dtype, value.dtype)) {
+                    Some(Term::Int(v)) => Known::Int(v),
+                    Some(Term::Float(v)) => Known::Float(v),
+                    term => known(term),
+                };
+                values.distinct().iter().map(cast).collect()
+            }
             ValueKind::Load(element) => match element.memory {
                 Memory::Private(array) => {
                     match self.element_of_all(array, &element.subscripts, wanted, active)? {
@@ -114,11 +123,17 @@ impl Run<'_> {
                 from.into_iter().map(read).collect()
             }
             ValueKind::Binary(op, a, b) => {
+                // What C cuts off of unsigned numbers is what the floor leaves.
+                let op = match op {
+                    BinOp::TruncDiv if a.dtype.is_unsigned() => BinOp::FloorDiv,
+                    BinOp::TruncRem if a.dtype.is_unsigned() => BinOp::FloorMod,
+                    op => *op,
+                };
                 let (a, b) = (self.of_block(a, wanted, active)?, self.of_block(b, wanted, active)?);
                 let mut found = Vec::with_capacity(threads);
                 for (thread, wanted) in wanted.iter().enumerate() {
                     found.push(match wanted {
-                        true => self.binary(*op, a.at(thread), b.at(thread))?,
+                        true => self.binary(op, a.at(thread), b.at(thread))?,
                         false => Known::Nothing,
                     });
                 }
