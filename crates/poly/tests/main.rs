@@ -7,6 +7,7 @@ mod flow_by_enumeration;
 mod flow_of_fixed_iterations;
 mod last_value;
 mod leading;
+mod least_values_and_limits;
 mod plain_against_isl;
 mod refusals_and_edges;
 mod relations_by_enumeration;

@@ -3,4 +3,5 @@
 
 mod common;
 mod misaligned_rows;
+mod premises;
 mod verdicts;

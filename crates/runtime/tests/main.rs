@@ -4,5 +4,6 @@
 mod agreement;
 mod ask;
 mod dlpack;
+mod held_to_types;
 mod structs;
 mod values;
