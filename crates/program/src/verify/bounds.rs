@@ -130,7 +130,8 @@ fn outside(
     }
     let Some(offset) = offset(access, local)? else { return Ok(None) };
     let (what, length) = (|| array(reading, access), constant(local.dims.iter().product()));
-    if let Some(found) = beyond(reading, access, &offset, i64::from(access.lanes) - 1, (&what, &length), queries)?
+    if let Some(found) =
+        beyond(reading, access, &offset, i64::from(access.lanes) - 1, (&what, &length), queries)?
     {
         return Ok(Some(found));
     }

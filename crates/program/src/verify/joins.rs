@@ -145,7 +145,12 @@ pub(super) fn wrong_join(
         Stmt::visit(found.body, &mut |stmt| {
             if let Stmt::LookBack(stmt) = stmt
                 && let Some(of) = program.look_backs.get(stmt.by)
-                && !tiles::is_of_operator(of, first, (operator.as_ref(), table.as_ref()), program.target.warp_size)
+                && !tiles::is_of_operator(
+                    of,
+                    first,
+                    (operator.as_ref(), table.as_ref()),
+                    program.target.warp_size,
+                )
             {
                 wrong = wrong.take().or(Some(of));
             }

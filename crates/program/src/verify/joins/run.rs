@@ -112,7 +112,8 @@ impl<'p> Run<'p> {
             Holder::Array(number) => kernel.private.get(number).map(|array| array.dtype),
         };
         let types = claimed.state.iter().filter_map(|(number, holder)| Some((*number, dtype(holder)?)));
-        let patterns = claimed.operator.map(|operator| Patterns::new(operator, &types.collect(), claimed.table));
+        let patterns =
+            claimed.operator.map(|operator| Patterns::new(operator, &types.collect(), claimed.table));
         let simple = claimed.operator.filter(|operator| operator.commutes).and_then(single);
         let (cells, shared) = (Vec::new(), HashMap::new());
         Run {
