@@ -68,6 +68,26 @@ y[k, i] = x[k, 31 - i] {id=turn}
     assert_eq!(refusal(kernel, steps, (copy, copy)), None);
     for first in ["f + 4", "f - 4"] {
         let moved = format!("copy_async 8 x_tile[{first}] = x[k, {first}]");
-        assert_eq!(refusal(kernel, steps, (copy, &moved)), Some("wrong-value"), "{first}");
+        assert_eq!(refusal(kernel, steps, (copy, &moved)), Some("lost-instance"), "{first}");
+    }
+}
+
+/// Eight lanes of four bytes are two vectors, each with lanes of its own.
+#[test]
+fn two_asynchronous_vectors_have_half_of_the_lanes_each() {
+    let kernel = "\
+kernel k(x: f32[m, 32], y: f32[m, 32], m: i32)
+assume 1 <= m
+domain { [k, i] : 0 <= k < m and 0 <= i < 32 }
+y[k, i] = x[k, 31 - i] {id=turn}
+";
+    let steps = "tag_inames(i: thread.x)\nadd_prefetch(x, [i], inames=[f], vec=8, via=cp_async)";
+    let copy = "copy_async 4 x_tile[f + 4] = x[k, f + 4]";
+    assert_eq!(refusal(kernel, steps, (copy, copy)), None);
+    for (again, code) in [
+        ("copy_async 4 x_tile[f] = x[k, f]", "lost-instance"),
+        ("copy_async 4 x_tile[f + 4] = x[k, f]", "wrong-value"),
+    ] {
+        assert_eq!(refusal(kernel, steps, (copy, again)), Some(code), "{again}");
     }
 }

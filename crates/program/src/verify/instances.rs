@@ -10,7 +10,7 @@
 //!   there is one;
 //! * nothing runs twice: the coordinates and the values of the loops are functions of the instance.
 //!   A loop that counts a multiple of an iname must advance by that multiple, from a value that is
-//!   divisible by it.
+//!   divisible by it. A loop that counts nothing of the kernel must not run twice.
 //!
 //! The initialisation of accumulators may run more often than it has instances. Joins of partial
 //! results belong to no part. An iname that no loop counts has a single value. Instances may be
@@ -38,6 +38,8 @@ pub(super) enum Flaw {
     Lost(LeafId),
     /// Executions that are not instances of the statement's part.
     Extra(LeafId),
+    /// Instances that a loop which counts none of their inames may run again.
+    Again(LeafId),
     /// An index whose value is not its meaning.
     Index(Name),
 }
@@ -120,9 +122,12 @@ impl<'r, 'p> Coverage<'r, 'p> {
         let counted =
             |leaf: &LeafId| reading.program.leaves.get(leaf.0).is_some_and(|l| l.instances.is_some());
         together.retain(|(leaf, _), scopes| scopes.len() > 1 && counted(leaf));
+        let mut overlapping: BTreeMap<(LeafId, Given), Vec<ScopeId>> = BTreeMap::new();
         for (given, scopes) in std::mem::take(&mut together) {
             if self.alternatives(&scopes)? {
                 together.insert(given, scopes);
+            } else if given.1.value().is_some() {
+                overlapping.insert(given, scopes);
             }
         }
         // What serves such a part is where it is needed.
@@ -138,11 +143,24 @@ impl<'r, 'p> Coverage<'r, 'p> {
             let Some(instances) = &leaf.instances else { continue };
             let scope = reading.scope(done.scope);
             let is_init = matches!(leaf.part.part, Part::Init(_));
+            let counts = |number: &usize| reading.loops[*number].counter.is_some();
+            if done.gives.value().is_some() && !scope.loops.iter().all(counts) {
+                let case = System::new(&[self.context, &scope.rows].concat())?;
+                return Ok(Some(Misfit { flaw: Flaw::Again(done.leaf), case, exact: false }));
+            }
             if !instances.conditional {
                 let scopes = together.get(&(part, done.gives));
                 let misfit = match scopes.map(Vec::as_slice) {
                     _ if done.gives.value().is_none() && apart.contains(&part) => None,
-                    None => self.lost(done.leaf, instances, scope)?,
+                    None => {
+                        match (self.lost(done.leaf, instances, scope)?, overlapping.get(&(part, done.gives)))
+                        {
+                            (Some(lost), Some(scopes)) => {
+                                self.lost_beside(lost, done.leaf, instances, scopes)?
+                            }
+                            (lost, _) => lost,
+                        }
+                    }
                     // Asked once of all.
                     Some(scopes) if scopes.first() == Some(&done.scope) => {
                         self.lost_to_all(done.leaf, instances, scopes)?
@@ -245,6 +263,13 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Ok(None)
     }
 
+    /// Whether a case has a value for the counter of a loop that counts nothing of the kernel: that
+    /// an instance does not run with this value says nothing of others.
+    fn has_counter(&self, case: &System) -> bool {
+        let names = case.names();
+        self.reading.loops.iter().any(|of| of.counter.is_none() && names.contains(&of.name))
+    }
+
     fn lost(&mut self, leaf: LeafId, instances: &Instances, scope: &Scope) -> Result<Option<Misfit>> {
         let premises = self.premises(Self::instances(instances, self.context, Some(self.reading))?)?;
         if scope.unread {
@@ -257,7 +282,8 @@ impl<'r, 'p> Coverage<'r, 'p> {
         for c in &scope.rows {
             if !self.implied(&premises, c)? {
                 let system = self.system(&premises)?;
-                if let Some(misfit) = self.against(Flaw::Lost(leaf), &system, c, &[], true)? {
+                if let Some(mut misfit) = self.against(Flaw::Lost(leaf), &system, c, &[], true)? {
+                    misfit.exact &= !self.has_counter(&misfit.case);
                     return Ok(Some(misfit));
                 }
             }
@@ -294,6 +320,25 @@ impl<'r, 'p> Coverage<'r, 'p> {
             }
         }
         Ok(true)
+    }
+
+    /// What is lost if one of several statements that give a part's result does not run some
+    /// instances, where the others may: nothing, if each instance has one that runs it. That none
+    /// has two is asked in `sequence`, but not of first values.
+    fn lost_beside(
+        &mut self,
+        lost: Misfit,
+        leaf: LeafId,
+        instances: &Instances,
+        scopes: &[ScopeId],
+    ) -> Result<Option<Misfit>> {
+        let is_read = scopes.iter().all(|scope| !self.reading.scope(*scope).unread);
+        let is_init = matches!(self.reading.program.leaves[leaf.0].part.part, Part::Init(_));
+        Ok(match self.lost_to_all(leaf, instances, scopes)? {
+            Some(misfit) => Some(Misfit { exact: misfit.exact && is_read, ..misfit }),
+            None if is_read && !is_init => None,
+            None => Some(Misfit { exact: false, ..lost }),
+        })
     }
 
     /// An instance that none of these scopes runs.
@@ -340,7 +385,8 @@ impl<'r, 'p> Coverage<'r, 'p> {
         }
         let system = self.system(&premises)?;
         let Some(case) = self.outside(&system, &ways)? else { return Ok(None) };
-        let exact = !case.names().iter().any(|n| self.reading.data.contains(n));
+        let by_data = case.names().iter().any(|n| self.reading.data.contains(n));
+        let exact = !by_data && !self.has_counter(&case);
         Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case, exact }))
     }
 

@@ -99,7 +99,7 @@ use crate::{DeviceKernel, HostStmt, LeafId, Program, Value};
 use instances::{Coverage, Flaw, Misfit};
 use joins::WrongJoin;
 use order::{Meeting, Order, Who};
-use reading::{HostLoop, Reading, Terms, TouchId};
+use reading::{HostLoop, Reading, Targets, Terms, TouchId};
 use segments::WrongNest;
 use sequence::Sequence;
 use uniform::Divergence;
@@ -209,10 +209,15 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
         Some(WrongJoin::NotFollowed(found)) => return Finding::Unknown(found),
         None => {}
     }
+    let targets = match operators.kernel.map(|kernel| Targets::of(kernel, program)).transpose() {
+        Ok(targets) => targets.unwrap_or_default(),
+        Err(e) => return Finding::Unknown(Box::new(e.into())),
+    };
     let values = operators.kernel.map(|kernel| Values::new(kernel, program));
     let sequence = Sequence::new(program);
     let vouched = operators.kernel.is_some_and(|kernel| !kernel.vouched.is_empty());
-    let mut check = Check { program, vouched, queries: 0, seen: HashSet::new(), values, sequence };
+    let seen = HashSet::new();
+    let mut check = Check { program, targets, vouched, queries: 0, seen, values, sequence };
     match check.all(operators.kernel) {
         Ok(None) => match operators.kernel.and_then(|kernel| segments::wrong_nest(kernel, program)) {
             Some(WrongNest::Wrong(found)) => Finding::Refuted(found),
@@ -227,6 +232,8 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
 /// What is found on the way through the launches.
 struct Check<'p> {
     program: &'p Program,
+    /// What parts in lanes write, if the kernel is known.
+    targets: Targets,
     /// Whether the user has vouched for a step of the kernel.
     vouched: bool,
     queries: usize,
@@ -289,14 +296,14 @@ impl<'p> Check<'p> {
     fn launch(&mut self, kernel: &'p DeviceKernel, around: &[HostLoop<'_>]) -> Result<Option<Finding>> {
         let program = self.program;
         let context = context(program)?;
-        let mut reading = Reading::new(program, kernel, around, &context, Terms::Text)?;
+        let mut reading = Reading::new(program, kernel, &self.targets, around, &context, Terms::Text)?;
         if let Some(divergence) = reading.divergence(&context, &mut self.queries)? {
             return diverges(kernel, &divergence).map(Some);
         }
         if let Some(wrong) = atoms::wrong_atom(&reading)? {
             return Ok(Some(Finding::Refuted(Box::new(wrong))));
         }
-        let in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
+        let in_inames = Reading::new(program, kernel, &self.targets, around, &context, Terms::Instances)?;
         let mut coverage = Coverage::new(&in_inames, &context);
         let misfit = coverage.check(&mut self.seen)?;
         self.queries += coverage.queries;
@@ -381,6 +388,11 @@ fn misfits(program: &Program, kernel: &Name, misfit: &Misfit) -> Result<Finding>
         Flaw::Extra(leaf) => {
             let message = format!("`{kernel}` may run {} for more than its instances", part(*leaf));
             (Diagnostic::new("extra-instance", message), format!("{} runs", part(*leaf)))
+        }
+        Flaw::Again(leaf) => {
+            let message = format!("{} may run more than once for one of its instances", part(*leaf));
+            let help = format!("a loop of `{kernel}` around it counts nothing of the kernel");
+            (Diagnostic::new("repeated-instance", message).help(help), String::new())
         }
         Flaw::Index(name) => {
             let message = format!("`{name}` in `{kernel}` may not have the value that it stands for");

@@ -12,34 +12,36 @@
 //! ([`crate::Var::meaning`]), which are functions of the kernel's inames. Loops and guards are then
 //! constraints on the executions of the kernel's parts.
 
+mod lanes;
 mod scalars;
 mod sets;
 mod touches;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Kind, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name};
 use loopwright_legality::{Load, is_coordinate};
-use loopwright_poly::{Result, System, Table};
+use loopwright_poly::{Result, Table};
 
+pub(super) use lanes::{Copied, Targets, first_lane};
 pub(super) use sets::{
     Access, AtomText, Barrier, Decision, Done, Given, HostLoop, Loop, Named, Node, PrivateTouch, Rows, Says,
     Scope, ScopeId, Side, Terms, Touch, TouchId, Turn, lane_of, name_of_loop,
 };
 
+use lanes::Lanes;
 use scalars::OfLanes;
 pub(super) use scalars::declared_of;
 
 use super::integers::Asked;
-use crate::{
-    Async, DeviceKernel, Instances, Leaf, LeafId, LookBack, Memory, Program, Purpose, Scope as SyncScope,
-    Step, Stmt, Value,
-};
+use crate::{Async, DeviceKernel, LeafId, LookBack, Memory, Program, Scope as SyncScope, Step, Stmt, Value};
 
 /// A device kernel as sets.
 pub(super) struct Reading<'p> {
     pub program: &'p Program,
     pub kernel: &'p DeviceKernel,
+    /// What parts in lanes write, if the kernel is known.
+    targets: &'p Targets,
     /// What holds for the parameters.
     pub context: &'p [Constraint],
     pub scopes: Vec<Scope>,
@@ -88,13 +90,6 @@ pub(super) struct Reading<'p> {
     loads: Table<Name, Load>,
 }
 
-/// The least value of a lane: its element is the first one of a thread's array.
-pub(super) fn first_lane(context: &[Constraint], of: &Instances, lane: &Name) -> Result<Option<i64>> {
-    let own = of.constraints.iter().filter(|c| c.aff.mentions(lane));
-    let system = System::of(context.iter().chain(own).cloned().collect())?;
-    Ok(system.constant_range(&Aff::var(lane))?.0)
-}
-
 /// Whether the body contains a barrier of the block, or a commit of asynchronous copies or a wait.
 fn has_events(body: &[Stmt]) -> bool {
     let mut found = Stmt::synchronises(body, &[SyncScope::Block]);
@@ -103,10 +98,12 @@ fn has_events(body: &[Stmt]) -> bool {
 }
 
 impl<'p> Reading<'p> {
-    /// Reads a kernel that runs inside these host loops.
+    /// Reads a kernel that runs inside these host loops. `targets` are those of the kernel from
+    /// which the program comes.
     pub fn new(
         program: &'p Program,
         kernel: &'p DeviceKernel,
+        targets: &'p Targets,
         host: &[HostLoop<'p>],
         context: &'p [Constraint],
         terms: Terms,
@@ -123,6 +120,7 @@ impl<'p> Reading<'p> {
         let mut reading = Reading {
             program,
             kernel,
+            targets,
             context,
             scopes: vec![Scope { exact: true, ..Scope::default() }],
             loops: Vec::new(),
@@ -250,8 +248,8 @@ impl<'p> Reading<'p> {
         for (number, stmt) in body.iter().enumerate() {
             self.path.push(Turn::Nth(number));
             if let Some(leaf) = stmt.leaf() {
-                let (scope, path) = (self.scope_of(leaf, stmt)?, self.path.clone());
-                self.done.push(Done { leaf, scope, gives: Given::of(stmt, self.program), path });
+                let ((scope, copied), path) = (self.scope_of(leaf, stmt, body)?, self.path.clone());
+                self.done.push(Done { leaf, scope, copied, gives: Given::of(stmt, self.program), path });
             }
             match stmt {
                 Stmt::Declare(_) => {}
@@ -424,10 +422,16 @@ impl<'p> Reading<'p> {
                         counter: None,
                         inames: Vec::new(),
                     });
+                    let only = self.loops[number].only_value(*step).cloned();
+                    let only = only.filter(|_| variable.meaning.is_none() && self.terms == Terms::Instances);
                     let counter = match (&variable.meaning, self.terms) {
                         (Some(meaning), Terms::Instances) => meaning.clone(),
-                        _ => Aff::var(&name),
+                        _ => only.clone().unwrap_or_else(|| Aff::var(&name)),
                     };
+                    // A loop of at most one iteration is as a choice.
+                    if only.is_some() {
+                        self.loops[number].counter = Some(Aff::constant(0));
+                    }
                     let bound = self.bound.len();
                     if self.terms == Terms::Instances
                         && let Some(meaning) = &variable.meaning
@@ -448,6 +452,11 @@ impl<'p> Reading<'p> {
                     }
                     let mut rows = Rows::default();
                     let exact = match step {
+                        _ if only.is_some() => {
+                            let begins = &self.loops[number].begins;
+                            rows.all.clone_from(&begins.rows);
+                            begins.exact
+                        }
                         Step::Add(step) => {
                             let mut exact = self.above(&counter, lower, &mut rows)?;
                             exact &= self.below(&counter, upper, &mut rows)?;
@@ -524,13 +533,14 @@ impl<'p> Reading<'p> {
         Ok(Says::of(rows, exact))
     }
 
-    /// The scope of a statement of a part, with the values of inames that no loop counts. One that
-    /// something around speaks of has the values which that leaves it.
-    fn scope_of(&mut self, leaf: LeafId, stmt: &Stmt) -> Result<ScopeId> {
-        let Some(of) = self.program.leaves.get(leaf.0) else { return Ok(self.scope) };
+    /// The scope of a statement of a part, with the values of inames that no loop counts, and the
+    /// lanes of a copy. One that something around speaks of has the values which that leaves it.
+    fn scope_of(&mut self, leaf: LeafId, stmt: &Stmt, body: &[Stmt]) -> Result<(ScopeId, Option<Copied>)> {
+        let program = self.program;
+        let Some(of) = program.leaves.get(leaf.0) else { return Ok((self.scope, None)) };
         let is_copy = matches!(stmt, Stmt::VectorCopy { .. } | Stmt::Async(Async::Copy(_)));
         if self.terms != Terms::Instances || of.only.is_empty() && !is_copy {
-            return Ok(self.scope);
+            return Ok((self.scope, None));
         }
         let mut scope = self.scopes[self.scope].clone();
         for (iname, value) in &of.only {
@@ -540,40 +550,20 @@ impl<'p> Reading<'p> {
                 scope.rows.push(Constraint::equal(&Aff::var(iname), value)?);
             }
         }
-        let copied = self.lanes_of_copy(of, stmt, &scope)?;
-        if of.only.is_empty() && copied.is_empty() {
-            return Ok(self.scope);
-        }
-        scope.rows.extend(copied);
-        self.scopes.push(scope);
-        Ok(self.scopes.len() - 1)
-    }
-
-    /// The lanes for which a copy of several elements gives a value of a part: those whose elements
-    /// it copies from an array of the thread; of an asynchronous copy, from the first lane on.
-    fn lanes_of_copy(&self, leaf: &Leaf, stmt: &Stmt, scope: &Scope) -> Result<Vec<Constraint>> {
-        let (Purpose::Value(_), Some(instances)) = (leaf.purpose, &leaf.instances) else {
-            return Ok(Vec::new());
-        };
-        let (first, lanes) = match stmt {
-            Stmt::VectorCopy { from, lanes, .. } if matches!(from.memory, Memory::Private(_)) => {
-                match from.subscripts.last().and_then(Value::as_int) {
-                    Some(first) => (first, *lanes),
-                    None => return Ok(Vec::new()),
-                }
+        let copied = match self.lanes_of_copy(leaf, stmt, body, &scope)? {
+            Lanes::Without if of.only.is_empty() => return Ok((self.scope, None)),
+            Lanes::Without => None,
+            Lanes::Known(copied, rows) => {
+                scope.rows.extend(rows);
+                Some(copied)
             }
-            Stmt::Async(Async::Copy(copy)) => (0, copy.lanes),
-            _ => return Ok(Vec::new()),
+            Lanes::Unknown => {
+                (scope.exact, scope.unread) = (false, true);
+                None
+            }
         };
-        let is_free = |lane: &&Name| {
-            !self.bound.contains(lane)
-                && !scope.rows.iter().any(|c| c.kind == Kind::Eq && c.aff.mentions(lane))
-        };
-        let mut free = instances.lanes.iter().filter(is_free);
-        let (Some(lane), None) = (free.next(), free.next()) else { return Ok(Vec::new()) };
-        let Some(least) = first_lane(self.context, instances, lane)? else { return Ok(Vec::new()) };
-        let copied = Aff::var(lane).add_constant(least.saturating_add(first).saturating_neg())?;
-        Ok(vec![Constraint::lt(&copied, &Aff::constant(lanes.into()))?, Constraint::nonneg(copied)])
+        self.scopes.push(scope);
+        Ok((self.scopes.len() - 1, copied))
     }
 
     /// What a variable stands for at this place: an assignment in a loop says nothing outside of

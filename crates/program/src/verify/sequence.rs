@@ -333,7 +333,9 @@ impl<'p> Sequence<'p> {
         (x, y): (&Placed, &Placed),
     ) -> bool {
         let (inames, in_kernel) = loops_around(p, q);
-        let (loops, in_text) = Self::common(x, y);
+        let (mut loops, in_text) = Self::common(x, y);
+        let is_single = |time: &Option<Aff>| time.as_ref().is_some_and(|t| t.as_constant().is_some());
+        loops.retain(|number| !is_single(&self.loops[*number].time));
         let mut earlier: Vec<&Name> = Vec::new();
         let mut counted: Vec<&Name> = Vec::new();
         for iname in &inames {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use loopwright_kernel_ir::{Aff, Constraint, Kind, Name};
 use loopwright_legality::Load;
 
+use super::Copied;
 use crate::{
     Atomic, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt, Value, verify::integers::Asked,
 };
@@ -80,6 +81,8 @@ fn follows(c: &Constraint, from: &Constraint) -> bool {
 pub(in crate::verify) struct Done {
     pub leaf: LeafId,
     pub scope: ScopeId,
+    /// The lane that its elements are, if it is a copy and that is known.
+    pub copied: Option<Copied>,
     /// The value of the part, or what it prepares for one.
     pub gives: Given,
     /// The turns from the beginning of the text to the statement.
@@ -173,7 +176,8 @@ pub(in crate::verify) struct Loop {
     pub synchronises: bool,
     /// Whether it contains a barrier of the block or of single warps.
     pub joins_lanes: bool,
-    /// What it counts, if that is known.
+    /// What it counts, if that is known; of a loop that counts nothing of the kernel, but has at
+    /// most one iteration, the number of that.
     pub counter: Option<Aff>,
     /// The inames that it counts and no loop around it does.
     pub inames: Vec<Name>,
@@ -183,6 +187,20 @@ impl Loop {
     /// The value of its first iteration; `None` if it is the greatest of several, or not affine.
     pub fn start(&self) -> Option<&Aff> {
         single(&self.lowers)
+    }
+
+    /// The value of its first iteration, if that plainly is the only one.
+    pub fn only_value(&self, step: Step) -> Option<&Aff> {
+        let first = self.start()?;
+        let is_behind = |end: &Aff, next: i64| end.sub(first).ok()?.as_constant().map(|d| d <= next);
+        let ends = |next| self.uppers.iter().any(|end| is_behind(end, next) == Some(true));
+        let known = first.as_constant();
+        let single = match step {
+            Step::Add(step) => step > 0 && ends(step),
+            Step::Double => known.is_some_and(|k| k > 0 && ends(k)),
+            Step::Halve => known.is_some_and(|k| k <= 1),
+        };
+        single.then_some(first)
     }
 
     /// The value before which it ends; `None` if it is the least of several, or not affine.

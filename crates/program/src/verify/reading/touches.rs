@@ -193,7 +193,7 @@ impl<'p> Reading<'p> {
     }
 
     /// The axis along which neighbouring elements lie.
-    fn dense(&self, element: &MemRef) -> usize {
+    pub(super) fn dense(&self, element: &MemRef) -> usize {
         let last = element.subscripts.len().saturating_sub(1);
         match element.memory {
             Memory::Global(g) => self

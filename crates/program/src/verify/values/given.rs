@@ -7,14 +7,14 @@ use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Number, Part, Part
 use super::{
     Local, WrongValue,
     filling::Filling,
-    forms::{Form, Forms, Place, Version},
+    forms::{Form, Place},
     local,
     spec::{At, Text, Wanted},
     walk::{Group, Walk},
 };
 use crate::{
     Async, AsyncCopy, Atomic, Destination, Leaf, Stmt,
-    verify::reading::{ScopeId, first_lane},
+    verify::reading::{Copied, Done, ScopeId, first_lane},
 };
 
 impl<'k> Walk<'_, 'k, '_> {
@@ -24,9 +24,9 @@ impl<'k> Walk<'_, 'k, '_> {
         stmt: &'k Stmt,
         leaf: &'k Leaf,
         number: u8,
-        scope: ScopeId,
+        done: &Done,
     ) -> Result<(), WrongValue> {
-        let part = &leaf.part;
+        let (part, scope) = (&leaf.part, done.scope);
         let piece = match stmt {
             Stmt::VectorCopy { from, lanes, .. } => Some((leaf, from, *lanes)),
             _ => None,
@@ -69,32 +69,11 @@ impl<'k> Walk<'_, 'k, '_> {
                 let mut subscripts: Vec<Form> = to.subscripts.iter().map(|s| self.value(s)).collect();
                 let dense = self.dense(to);
                 self.move_subscript(&mut subscripts, dense, &lane);
-                // The lane of the kernel that the vector's elements are.
-                let own = from.subscripts.last().and_then(|s| {
-                    let first = self.value(s);
-                    self.forms.to_aff(first, &mut |_| None)?.add(&Aff::var(&lane)).ok()
-                });
-                let vector = leaf.instances.iter().flat_map(|i| &i.lanes);
-                let mut vector =
-                    vector.filter(|l| !only.contains_key(*l) && !self.lanes.iter().any(|(n, _)| n == *l));
-                if let (Some(own), Some(name), None) = (own, vector.next(), vector.next()) {
-                    let least = leaf.instances.as_ref();
-                    let least = least.map(|of| first_lane(self.reading.context, of, name)).transpose();
-                    let least = least.map_err(Diagnostic::from)?.flatten();
-                    // The instances that the copy runs are counted from there.
-                    if least != Some(self.spec.lower(name)) {
-                        return Err(self.not_followed(part));
-                    }
-                    let own = own.add_constant(self.spec.lower(name)).map_err(Diagnostic::from)?;
-                    let first = own.sub(&Aff::var(&lane)).map_err(Diagnostic::from)?;
-                    let back = Aff::var(name).sub(&first).map_err(Diagnostic::from)?;
-                    self.lane = Some((name.clone(), HashMap::from([(lane.clone(), back)])));
-                    only.insert(name.clone(), own);
-                }
+                self.elements_are_lanes(Some(&lane), *lanes, leaf, done, &mut only)?;
                 let value = self.element_of_vector(from, &lane);
                 (self.place(to.memory), subscripts, value)
             }
-            Stmt::Async(Async::Copy(copy)) => self.async_copy(copy, leaf, number, before, &mut only)?,
+            Stmt::Async(Async::Copy(copy)) => self.async_copy(copy, leaf, done, &mut only)?,
             _ => match (stmt.destination(), stmt.value()) {
                 (Some(Destination::Var(var)), Some(value)) => {
                     (self.holders.get(&Local::Var(var)).cloned(), Vec::new(), self.value(value))
@@ -131,7 +110,12 @@ impl<'k> Walk<'_, 'k, '_> {
         if let Some(text) = text.filter(|t| t.predicate.is_some() && !matches!(part.part, Part::Init(_))) {
             self.under_predicate(&text, &at, part, scope)?;
         }
-        let filling = self.is_wanted((place, subscripts, value), &wanted, leaf, scope)?;
+        let guessed = done.copied.as_ref().is_some_and(|copied| !copied.certain);
+        let filling = match self.is_wanted((place, subscripts, value), &wanted, leaf, scope) {
+            // The elements may be of other lanes.
+            Err(WrongValue::Wrong(_)) if guessed => return Err(self.not_followed(part)),
+            other => other?,
+        };
         self.fillings.entry(wanted.place).or_default().push(filling);
         self.adds_nothing(leaf, &at, scope)?;
         self.range = None;
@@ -164,26 +148,21 @@ impl<'k> Walk<'_, 'k, '_> {
         &mut self,
         copy: &'k AsyncCopy,
         leaf: &'k Leaf,
-        number: u8,
-        before: Version,
+        done: &Done,
         only: &mut HashMap<Name, Aff>,
     ) -> Result<(Option<Place>, Vec<Form>, Form), WrongValue> {
         let lane = self.buffers.parameter();
         let mut subscripts: Vec<Form> = copy.to.subscripts.iter().map(|s| self.value(s)).collect();
         let value = match copy.lanes {
-            1 => self.element_of(&copy.from),
+            1 => {
+                self.elements_are_lanes(None, 1, leaf, done, only)?;
+                self.element_of(&copy.from)
+            }
             lanes => {
                 self.range = Some((lane.clone(), i64::from(lanes)));
                 let dense = self.dense(&copy.to);
                 self.move_subscript(&mut subscripts, dense, &lane);
-                if let Some((name, first)) =
-                    self.lane_of_copy(&subscripts, dense, (&lane, lanes), leaf, number, before, only)?
-                {
-                    let own = Aff::var(&lane).add(&first).map_err(Diagnostic::from)?;
-                    let back = Aff::var(&name).sub(&first).map_err(Diagnostic::from)?;
-                    self.lane = Some((name.clone(), HashMap::from([(lane.clone(), back)])));
-                    only.insert(name, own);
-                }
+                self.elements_are_lanes(Some(&lane), lanes, leaf, done, only)?;
                 self.element_of_vector(&copy.from, &lane)
             }
         };
@@ -199,48 +178,41 @@ impl<'k> Walk<'_, 'k, '_> {
         Ok((self.place(copy.to.memory), subscripts, value))
     }
 
-    /// The lane of the kernel that the elements of a copy are, and the value that it has at the
-    /// first of them: the one for which the kernel's target is the element that is written. All of
-    /// the copy's elements have to be in the lane's range.
-    #[allow(clippy::too_many_arguments)]
-    fn lane_of_copy(
+    /// Lets the elements of a copy be the lanes that it has been read to have. `element` names the
+    /// number of one among several.
+    fn elements_are_lanes(
         &mut self,
-        subscripts: &[Form],
-        dense: usize,
-        (lane, lanes): (&Name, u8),
+        element: Option<&Name>,
+        lanes: u8,
         leaf: &'k Leaf,
-        number: u8,
-        before: Version,
-        only: &HashMap<Name, Aff>,
-    ) -> Result<Option<(Name, Aff)>, WrongValue> {
-        let free = |l: &&Name| !only.contains_key(*l) && !self.lanes.iter().any(|(n, _)| n == *l);
-        let vector: Vec<Name> = leaf.instances.iter().flat_map(|i| &i.lanes).filter(free).cloned().collect();
-        let [name] = vector.as_slice() else { return Ok(None) };
-        let mut with: HashMap<Name, Aff> = only.clone();
-        with.insert(name.clone(), Aff::var(lane));
-        let known: Vec<Name> = self.lanes.iter().map(|(name, _)| name.clone()).collect();
-        let versions = self.versions.clone();
-        let at = At {
-            only: &with,
-            has_lane: &|name| with.contains_key(name) || known.contains(name),
-            versions: &versions,
-            time: before,
-            atomic: false,
+        done: &Done,
+        only: &mut HashMap<Name, Aff>,
+    ) -> Result<(), WrongValue> {
+        let Some(instances) = leaf.instances.as_ref().filter(|i| !i.lanes.is_empty()) else { return Ok(()) };
+        let Some(Copied { lane, first, certain }) = &done.copied else {
+            // Of a single element, loops around count the lanes.
+            return if lanes == 1 { Ok(()) } else { Err(self.not_followed(&leaf.part)) };
         };
-        let wanted = self.spec.wanted(self.forms, &leaf.part, number, false, &at)?;
-        let (Some(wanted), Some(found)) = (wanted, subscripts.get(dense)) else { return Ok(None) };
-        let Some(own) = wanted.subscripts.get(dense) else { return Ok(None) };
-        let of = |forms: &Forms, form: Form| forms.to_aff(form, &mut |_| None);
-        let (Some(found), Some(own)) = (of(self.forms, *found), of(self.forms, *own)) else {
-            return Ok(None);
-        };
-        let Some(first) = found.sub(&own).ok().and_then(|d| d.as_constant()) else { return Ok(None) };
         let last = first.saturating_add(i64::from(lanes) - 1);
-        let instances = leaf.instances.iter().flat_map(|i| &i.constraints);
-        let mut of_lane = instances.filter(|c| c.names().iter().all(|n| n == name));
+        let mut of_lane = instances.constraints.iter().filter(|c| c.names().iter().all(|n| n == lane));
         let within = |v: i64| move |c: &Constraint| c.holds(&|_| Some(v)) == Some(true);
-        let inside = of_lane.all(|c| within(first)(c) && within(last)(c));
-        Ok(inside.then(|| (name.clone(), Aff::constant(first))))
+        let inside = of_lane.all(|c| within(*first)(c) && within(last)(c));
+        // What a place in an array of the thread says counts from the least value of the lane.
+        let least = || first_lane(self.reading.context, instances, lane).map_err(Diagnostic::from);
+        if !inside || !certain && least()? != Some(self.spec.lower(lane)) {
+            return Err(self.not_followed(&leaf.part));
+        }
+        let (own, by) = match element {
+            Some(element) => {
+                let own = Aff::var(element).add_constant(*first).map_err(Diagnostic::from)?;
+                let back = Aff::var(lane).add_constant(first.saturating_neg()).map_err(Diagnostic::from)?;
+                (own, HashMap::from([(element.clone(), back)]))
+            }
+            None => (Aff::constant(*first), HashMap::new()),
+        };
+        self.lane = Some((lane.clone(), by));
+        only.insert(lane.clone(), own);
+        Ok(())
     }
 
     /// Whether all values of one execution are given in one body, where they may need each other's

@@ -161,16 +161,18 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
     pub fn body(&mut self, body: &'k [Stmt]) -> Result<(), WrongValue> {
         let around = std::mem::take(&mut self.groups);
         for stmt in body {
-            let scope = stmt.leaf().and_then(|_| {
+            let reading = self.reading;
+            let done = stmt.leaf().and_then(|_| {
                 self.done += 1;
-                self.reading.done.get(self.done - 1).map(|done| done.scope)
+                reading.done.get(self.done - 1)
             });
+            let scope = done.map(|done| done.scope);
             self.truncated.clear();
             let leaf = stmt.leaf().and_then(|id| self.program.leaves.get(id.0));
             let given = stmt.gives(&self.program.leaves).map(|(_, number)| number);
-            match (leaf, given, scope) {
-                (Some(leaf), Some(number), Some(scope)) if !leaf.decided_by_data => {
-                    self.given(stmt, leaf, number, scope)?;
+            match (leaf, given, done) {
+                (Some(leaf), Some(number), Some(done)) if !leaf.decided_by_data => {
+                    self.given(stmt, leaf, number, done)?;
                 }
                 (Some(leaf), number, _) if leaf.decided_by_data => self.of_nest(stmt, leaf, number)?,
                 (Some(_), Some(_), _) => {}
@@ -335,7 +337,11 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             }
         }
         if meaning.is_none() {
-            let form = self.forms.opaque(self.program.index);
+            let only = self.reading.loops.get(self.loops - 1).is_some_and(|l| l.only_value(step).is_some());
+            let form = match only {
+                true => self.value(lower),
+                false => self.forms.opaque(self.program.index),
+            };
             self.vars.insert(var, form);
         }
         self.body(body)?;
