@@ -1,12 +1,12 @@
 // What `mma.sync` gives where nothing else is done: factors stay in registers, so that no load, no
-// barrier and no copy is between the products. A kernel that multiplies by these instructions cannot
-// be faster.
+// barrier and no copy is between the products. A kernel that multiplies by these instructions is
+// not faster.
 //
 //     nvcc -O3 -std=c++17 -arch=native benches/peers/mma_rate.cu -o mma_rate && ./mma_rate
 //
-// A line for each instruction: the rate of the best number of warps a multiprocessor, in TFLOP/s (s8:
-// TOP/s), medians of 15 launches of about 20 ms each, so that the clock is the one that lasts. Factors
-// are random numbers: multiplying zeros takes less power and is faster.
+// A line for each instruction: the rate of the best number of warps a multiprocessor, in TFLOP/s
+// (s8: TOP/s), medians of 15 launches of about 20 ms each, so that the clock is the one that lasts.
+// Factors are random numbers: multiplying zeros takes less power and is faster.
 
 #include <cstdint>
 

@@ -56,6 +56,10 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
+fn pipelines(folder: &Path) -> Vec<PathBuf> {
+    entries(folder).into_iter().filter(|file| file.extension().is_some_and(|e| e == "pipe")).collect()
+}
+
 fn stem(path: &Path) -> String {
     path.file_stem().expect("a file's name").to_string_lossy().into_owned()
 }
@@ -86,7 +90,8 @@ fn read_examples() -> Vec<Example> {
     let mut found = Vec::new();
     for folder in entries(&root.join("pipelines")) {
         let kernel = root.join("kernels").join(format!("{}.lw", stem(&folder)));
-        found.extend(entries(&folder).iter().map(|pipeline| example(&kernel, pipeline)));
+        // Beside them may be a page about them.
+        found.extend(pipelines(&folder).iter().map(|pipeline| example(&kernel, pipeline)));
     }
     assert!(found.len() >= 15, "only {} example pipelines found", found.len());
     found
@@ -101,7 +106,7 @@ pub fn polybench() -> &'static [Example] {
 
 fn read_polybench() -> Vec<Example> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/polybench");
-    let files = entries(&folder).into_iter().filter(|f| f.extension().is_some_and(|e| e == "pipe"));
+    let files = pipelines(&folder).into_iter();
     let found: Vec<Example> = files.map(|pipe| example(&pipe.with_extension("lw"), &pipe)).collect();
     assert!(found.len() >= 16, "only {} pipelines of PolyBench found", found.len());
     found

@@ -160,7 +160,12 @@ impl Emitter<'_, '_> {
             op => op.into(),
         };
         if let (true, Some(p), Some(q)) = (integers, x.as_int(), y.as_int())
-            && let Some(holds) = compared(op, p, q)
+            && let Some(holds) = if own == DType::U64 {
+                // Numbers of 64 bits without a sign are given by their bits.
+                compared(op, &p.cast_unsigned(), &q.cast_unsigned())
+            } else {
+                compared(op, &p, &q)
+            }
         {
             return Ok(Value { dtype: DType::Bool, kind: ValueKind::Bool(holds) });
         }
@@ -524,7 +529,7 @@ fn builtin(name: &str) -> Option<ValueKind> {
 }
 
 /// What a comparison of two integers says.
-fn compared(op: BinOp, a: i64, b: i64) -> Option<bool> {
+fn compared<T: Ord>(op: BinOp, a: &T, b: &T) -> Option<bool> {
     Some(match op {
         BinOp::Lt => a < b,
         BinOp::Le => a <= b,

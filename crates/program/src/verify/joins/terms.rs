@@ -3,9 +3,9 @@
 //! A program's value and an operator's `combine` come to the same normal form, in which one is
 //! compared with the other: sums and products are flat with their constants folded, as those of
 //! other operations on small integers are, `a > b` is `b < a`. Conversions stand in both, in an
-//! operator those too that its types imply. Where a component of the pattern stands, the term has to have that component of one and the same
-//! state, or the component of the neutral element. Sums of floating-point values are compared as
-//! those of numbers: rounding does not matter here.
+//! operator those too that its types imply. Where a component of the pattern stands, the term has
+//! to have that component of one and the same state, or the component of the neutral element. Sums
+//! of floating-point values are compared as those of numbers: rounding does not matter here.
 
 use std::{collections::BTreeMap, rc::Rc};
 
