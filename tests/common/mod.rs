@@ -90,7 +90,6 @@ fn read_examples() -> Vec<Example> {
     let mut found = Vec::new();
     for folder in entries(&root.join("pipelines")) {
         let kernel = root.join("kernels").join(format!("{}.lw", stem(&folder)));
-        // Beside them may be a page about them.
         found.extend(pipelines(&folder).iter().map(|pipeline| example(&kernel, pipeline)));
     }
     assert!(found.len() >= 15, "only {} example pipelines found", found.len());

@@ -1,6 +1,6 @@
 //! Blocks that look back: one premise at a time does not hold of a program that is right.
 
-use loopwright_program::{Program, verify::verify};
+use loopwright_program::{Program, index_range::check, verify::verify};
 
 /// The code with which the program is refused that these changes make of the right one, if it is.
 fn refused(changes: &[(&str, &str)]) -> Option<&'static str> {
@@ -76,5 +76,18 @@ fn every_launch_comes_directly_behind_one_that_resets() {
         "launch k\nlaunch k_reset\n".to_string(),
     ] {
         assert_eq!(refused(&[(host, &launches)]), Some("look-back"), "{launches}");
+    }
+}
+
+/// A block's total is data, which wraps as printed: no launch is refused for it.
+#[test]
+fn a_total_is_no_index() {
+    let right = include_str!("filetests/check/look_back_right.lwp");
+    let text = right.split("==== verdict").next().unwrap_or_default();
+    for total in ["tile", "tile + 1", "2 * tile"] {
+        let text = text.replace("look_back_sum(tile)", &format!("look_back_sum({total})"));
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+        let found = check(&program, &|name| (**name == *"n").then_some(1000));
+        assert!(found.is_ok(), "{total}: {found:?}");
     }
 }

@@ -5,5 +5,6 @@ mod agreement;
 mod ask;
 mod dlpack;
 mod held_to_types;
+mod padding;
 mod structs;
 mod values;
