@@ -366,7 +366,8 @@ class Combined(unittest.TestCase):
         both = loopwright.Kernel(TWICE).on("emulator").fuse(thrice)
         self.assertEqual(both.name, "twice_thrice")
         x = np.arange(5, dtype=np.float32)
-        np.testing.assert_array_equal(both.check(x=x)["y"], 6 * x)
+        between = np.zeros(5, dtype=np.float32)
+        np.testing.assert_array_equal(both.check(x=x, out=between)["y"], 6 * x)
         self.assertEqual(loopwright.Kernel(TWICE).fuse(thrice, "six").name, "six")
         with self.assertRaises(loopwright.Error) as caught:
             loopwright.Kernel(TWICE).apply(BLOCKS, threads=32).fuse(thrice)
