@@ -332,7 +332,10 @@ impl Context<'_> {
                 Printed::primary(format!("{function}({})", self.typed(&args[0]).text))
             }
             (_, DType::F32 | DType::F64) => {
-                let name = function_name(math, precision, operand);
+                let name = match math.name {
+                    "bessel_jn" => self.needs.helper(math.name, operand).to_string(),
+                    _ => function_name(math, precision, operand),
+                };
                 let call = Printed::primary(format!(
                     "{name}({})",
                     list(args.iter().map(|a| self.typed(a).text).collect())

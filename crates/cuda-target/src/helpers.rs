@@ -85,8 +85,8 @@ __device__ __forceinline__ void {WAVES}({t} *to, const {t} value, const {i} at,
     Some(text.lines().map(String::from).collect())
 }
 
-/// The definition of a helper: a quotient, remainder, magnitude or shift in a type, or a conversion
-/// from one.
+/// The definition of a helper: a quotient, remainder, magnitude, shift or Bessel function in a
+/// type, or a conversion from one.
 pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
     let t = c_type(dtype);
     let unsigned = match dtype {
@@ -135,6 +135,22 @@ pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
                 _ => "    return __uint_as_float(__float_as_uint((float)a) & 0xffffe000u);".into(),
             },
         ],
+        "bessel_jn" => {
+            let (magnitude, jn, suffix, bound) = match dtype {
+                DType::F64 => ("fabs", "jn", "", "1e-9"),
+                _ => ("fabsf", "jnf", "f", "1e-12f"),
+            };
+            vec![
+                "// The recurrence of the library overflows near zero, where the series has one term.".into(),
+                head(&format!("const int n, const {t} x")),
+                format!("    if (n < 2 || !({magnitude}(x) < {bound})) return {jn}(n, x);"),
+                format!("    {t} term = 1.0{suffix};"),
+                format!(
+                    "    for (int k = 1; k <= n && term != 0.0{suffix}; ++k) term *= 0.5{suffix} * x / ({t})k;"
+                ),
+                "    return term;".into(),
+            ]
+        }
         "shift_left" => vec![
             "// A shift by less than 0 or by all bits moves every bit out.".into(),
             head(&two),

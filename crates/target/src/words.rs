@@ -147,6 +147,7 @@ pub(crate) const HELPERS: &[&str] = &[
     "absolute",
     "atomic_max",
     "atomic_min",
+    "bessel_jn",
     "commit_copies",
     "copy_async_16",
     "copy_async_16_or_zero",
