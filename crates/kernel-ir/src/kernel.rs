@@ -50,6 +50,36 @@ pub struct Options {
     pub min_blocks_per_multiprocessor: Option<NonZeroU32>,
 }
 
+impl KernelData {
+    /// A kernel of this name without anything in it.
+    pub fn new(name: Name) -> Self {
+        KernelData {
+            name,
+            args: Vec::new(),
+            temporaries: Vec::new(),
+            constants: Vec::new(),
+            structs: Vec::new(),
+            records: Vec::new(),
+            domains: Vec::new(),
+            definitions: Vec::new(),
+            instructions: Vec::new(),
+            tree: Vec::new(),
+            tags: BTreeMap::new(),
+            flat: BTreeMap::new(),
+            assumptions: Vec::new(),
+            facts: Vec::new(),
+            reductions: Vec::new(),
+            functions: Vec::new(),
+            rules: Vec::new(),
+            atoms: Vec::new(),
+            options: Options::default(),
+            vouched: Vec::new(),
+            declared: None,
+            origin: None,
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options { precision: Precision::Precise, min_blocks_per_multiprocessor: None }

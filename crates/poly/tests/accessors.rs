@@ -3,19 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_poly::{Aff, Constraint, Error, Map, Name, Set, System};
+use loopwright_poly::{Aff, Constraint, Error, Name, System};
 
-fn v(name: &str) -> Aff {
-    Aff::var(name)
-}
-
-fn set(text: &str) -> Set {
-    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
-}
-
-fn map(text: &str) -> Map {
-    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
-}
+use crate::short::{map, set, v};
 
 fn names(list: &[&str]) -> BTreeSet<Name> {
     list.iter().map(Name::new).collect()

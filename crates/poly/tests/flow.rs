@@ -2,9 +2,7 @@
 
 use loopwright_poly::{Access, Aff, Constraint, Error, Name, flow};
 
-fn v(name: &str) -> Aff {
-    Aff::var(name)
-}
+use crate::short::v;
 
 /// An access in a loop over `0 <= i < n`, of `cell`, at the time `(i, position)`.
 fn access(cell: Aff, position: i64) -> Access {

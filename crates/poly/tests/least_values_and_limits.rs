@@ -1,15 +1,9 @@
 //! Least values, spaces that do not fit together, what is said of unions, and the greatest numbers
 //! of alternatives.
 
-use loopwright_poly::{Aff, Constraint, Error, Map, Name, Set, System, leading, with_budget, with_isl_only};
+use loopwright_poly::{Aff, Constraint, Error, Name, Set, System, leading, with_budget, with_isl_only};
 
-fn v(name: &str) -> Aff {
-    Aff::var(name)
-}
-
-fn k(value: i64) -> Aff {
-    Aff::constant(value)
-}
+use crate::short::{is_space_error, k, map, set, v};
 
 fn times(c: i64, name: &str) -> Aff {
     v(name).scale(c).unwrap()
@@ -17,18 +11,6 @@ fn times(c: i64, name: &str) -> Aff {
 
 fn le(a: Aff, b: Aff) -> Constraint {
     Constraint::le(&a, &b).unwrap()
-}
-
-fn set(text: &str) -> Set {
-    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
-}
-
-fn map(text: &str) -> Map {
-    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
-}
-
-fn is_space_error<T: std::fmt::Debug>(result: Result<T, Error>) {
-    assert!(matches!(result, Err(Error::Space(_))), "{result:?}");
 }
 
 /// `i` is at least `j`, which is at least 0: for some `j` it is 0, which is stated, and from which

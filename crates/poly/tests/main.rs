@@ -11,6 +11,7 @@ mod least_values_and_limits;
 mod plain_against_isl;
 mod refusals_and_edges;
 mod relations_by_enumeration;
+mod short;
 mod stored;
 mod system_by_enumeration;
 mod system_by_hand;

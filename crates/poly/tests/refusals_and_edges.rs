@@ -1,27 +1,9 @@
 //! Refusals, and answers that only one code path gives: distant ends, pieces of unions, large
 //! coefficients.
 
-use loopwright_poly::{Aff, Constraint, Error, Map, Name, Set, System, with_budget, with_isl_only};
+use loopwright_poly::{Aff, Constraint, Error, Name, System, with_budget, with_isl_only};
 
-fn v(name: &str) -> Aff {
-    Aff::var(name)
-}
-
-fn k(value: i64) -> Aff {
-    Aff::constant(value)
-}
-
-fn set(text: &str) -> Set {
-    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
-}
-
-fn map(text: &str) -> Map {
-    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
-}
-
-fn is_space_error<T: std::fmt::Debug>(result: Result<T, Error>) {
-    assert!(matches!(result, Err(Error::Space(_))), "{result:?}");
-}
+use crate::short::{is_space_error, k, map, set, v};
 
 /// Two terms become one, whose coefficient has more than 64 bits.
 #[test]

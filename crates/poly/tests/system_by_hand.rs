@@ -4,13 +4,7 @@ use std::collections::BTreeMap;
 
 use loopwright_poly::{Aff, Constraint, Name, System};
 
-fn v(name: &str) -> Aff {
-    Aff::var(name)
-}
-
-fn k(value: i64) -> Aff {
-    Aff::constant(value)
-}
+use crate::short::{k, v};
 
 fn between(low: Aff, x: &str, below: Aff) -> [Constraint; 2] {
     [Constraint::le(&low, &v(x)).unwrap(), Constraint::lt(&v(x), &below).unwrap()]

@@ -1,15 +1,9 @@
 //! Text to values and back, and errors with their positions.
 
 use loopwright_poly::{Aff, Constraint, Error, Map, Name, Set};
+
+use crate::short::{map, set};
 use proptest::prelude::*;
-
-fn set(text: &str) -> Set {
-    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
-}
-
-fn map(text: &str) -> Map {
-    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
-}
 
 fn same(left: &str, right: &str) {
     assert!(set(left).is_equal(&set(right)).unwrap(), "{left} = {right}");

@@ -11,7 +11,7 @@
 //! are added to them above, only the terms below are combined with them:
 //! `row * 64 + (col ^ (row & 7) << 3)`. Otherwise it is written for the whole: `x ^ (x >> 3 & 56)`.
 
-use loopwright_kernel_ir::DType;
+use loopwright_kernel_ir::{Aff, DType};
 use loopwright_layout::{ComposedLayout, Layout, Swizzle};
 
 use crate::{
@@ -167,6 +167,13 @@ impl LocalArray {
             }
         });
         kept
+    }
+
+    /// The number of an element, counted row by row: its offset, if no layout is set.
+    pub(crate) fn offset_in_rows(&self, cell: &[Aff]) -> Result<Aff, loopwright_poly::Error> {
+        cell.iter().zip(&self.dims).try_fold(Aff::constant(0), |offset, (subscript, length)| {
+            offset.scale(i64::try_from(*length).unwrap_or(i64::MAX))?.add(subscript)
+        })
     }
 
     /// The offset of an element in the storage of an array whose layout is set.

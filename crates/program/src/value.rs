@@ -97,6 +97,19 @@ impl From<BinaryOp> for BinOp {
 }
 
 impl BinOp {
+    /// What a comparison says of two numbers; `None` for other operations.
+    pub fn compared<T: PartialOrd>(self, a: T, b: T) -> Option<bool> {
+        Some(match self {
+            Self::Lt => a < b,
+            Self::Le => a <= b,
+            Self::Gt => a > b,
+            Self::Ge => a >= b,
+            Self::Eq => a == b,
+            Self::Ne => a != b,
+            _ => return None,
+        })
+    }
+
     /// The operation of kernels that it is; `None` for those of programs alone.
     pub fn declared(self) -> Option<BinaryOp> {
         Some(match self {

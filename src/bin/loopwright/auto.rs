@@ -8,12 +8,12 @@ use clap::Args as ClapArgs;
 use loopwright::{
     auto::{auto_for, auto_with_witnesses, search_for},
     prelude::*,
-    tuner::{Machine, TunedRecord, estimate},
+    tuner::{Machine, Times, TunedRecord, estimate},
 };
 
 use crate::arguments::{Arguments, count, whole};
 use crate::input::{self, Completed, Failure, Form};
-use crate::{interrupt, report};
+use crate::{interrupt, records, report};
 
 /// The options of `loopwright auto`. Sizes of the arguments, if they are given, say for which
 /// launch steps are found.
@@ -70,7 +70,7 @@ impl Auto {
         // rules put first.
         let given = Form { auto: false, ..self.form.clone() }.pipeline()?;
         // An error in the file is told before the search.
-        self.keep.as_deref().map_or(Ok(()), input::keeps_records)?;
+        self.keep.as_deref().map_or(Ok(()), records::keeps_records)?;
         let begun = given.apply(&self.form.declared()?)?;
         let (found, note, cut) = match self.search {
             None => {
@@ -116,7 +116,8 @@ impl Auto {
         let declared = self.form.declared()?;
         if let (Some(path), Some(ms)) = (&self.keep, searched.cost) {
             let pipeline = given.clone().then(&searched.found.pipeline);
-            let record = TunedRecord::of_pipeline(&declared, &pipeline, &args, &device, ms)?;
+            let mut record = TunedRecord::of_pipeline(&declared, &pipeline, &args, &device, ms)?;
+            record.interrupted = searched.is_cut_short;
             TunedRecords::load_or_new(path)?.with(record).save(path)?;
         }
         let ms = |cost: Option<f64>| cost.map_or("unknown".to_string(), |ms| format!("{ms:.4} ms"));
@@ -140,7 +141,6 @@ impl Auto {
 
 /// The median time of so many launches, in milliseconds.
 fn median(device: &Device, kernel: &LoopKernel, args: &Args, launches: usize) -> Result<f64, Diagnostic> {
-    let mut times = device.compile(kernel)?.bind(args)?.time(launches.max(1))?;
-    times.sort_by(f64::total_cmp);
-    Ok(times.get(times.len() / 2).copied().unwrap_or(f64::INFINITY))
+    let times = Times::of(device.compile(kernel)?.bind(args)?.time(launches.max(1))?);
+    Ok(times.map_or(f64::INFINITY, |times| times.median))
 }

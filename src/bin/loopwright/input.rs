@@ -1,7 +1,7 @@
 //! Reading the user's input: kernels, pipelines, values.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args as ClapArgs;
@@ -10,10 +10,11 @@ use loopwright::automatic::launch_on;
 use loopwright::ir::{Arg, Constraint, Library};
 use loopwright::prelude::*;
 use loopwright::transforms::{OlderName, Step, held_to_declared, older_names_in};
-use loopwright::tuner::{Machine, Space, TunedRecord};
+use loopwright::tuner::{Machine, Space};
 
 use crate::arguments::Arguments;
-use crate::files::{origin, read, standard_input_once, writable};
+use crate::files::{origin, read, standard_input_once};
+use crate::records::{Lookup, recorded};
 
 /// The failure of a command.
 pub enum Failure {
@@ -219,26 +220,26 @@ impl Form {
         }
         // The steps of a record are what was found for these arguments, or timed on this device.
         let gives_sizes = given.iter().any(|(n, _)| !is_own(n));
-        if let Some(path) = record.filter(|_| !gives_sizes)
-            && let Some(found) = recorded(path, &declared, &own, lookup)?
+        let record = record.map(|path| Ok::<_, Diagnostic>((path, TunedRecords::load(path)?))).transpose()?;
+        if let Some((path, records)) = record.as_ref().filter(|_| !gives_sizes)
+            && let Some(found) = recorded((path, records), &declared, &own, lookup)?
         {
             return Ok(found);
         }
         // Values for sizes are meant for the steps that every launch gets.
-        let given_sizes = self.record.is_some() || given.iter().any(|(n, _)| !is_own(n));
+        let given_sizes = self.record.is_some() || gives_sizes;
         let launch = if given_sizes { Launch::default() } else { self.launch.clone() };
         let automatic = Automatic::of(&declared, own, &launch)?;
         let mut values = automatic.sizes.usual();
-        if let Some(record) = record {
-            let records = TunedRecords::load(record)?;
-            match lookup.find(&records, &declared, &automatic.open()) {
+        if let Some((path, records)) = &record {
+            match lookup.find(records, &declared, &automatic.open()) {
                 Ok(record) => {
                     let best = record.best.first().into_iter().flat_map(|b| b.point.values());
                     values.extend(best.map(|(n, v)| (n.clone(), v)));
                 }
                 Err(unfit) => crate::report::note(&format!(
                     "note: the usual sizes are taken, not those of {}: {}",
-                    record.display(),
+                    path.display(),
                     unfit.message
                 )),
             }
@@ -292,65 +293,6 @@ impl Form {
         let declared = self.declared()?;
         Ok(self.pipeline()?.apply(&declared)?)
     }
-}
-
-/// Refuses a file to which records cannot be added: they are added to the existing ones, in a new
-/// file next to it.
-pub fn keeps_records(path: &Path) -> Result<(), Failure> {
-    let _ = TunedRecords::load_or_new(path)?;
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    Ok(writable(Path::new(&beside)).map_err(|_| {
-        Diagnostic::new("tuning-record", format!("{} cannot be written", path.display()))
-            .help("use a file in an existing, writable folder")
-    })?)
-}
-
-/// How a record is looked for.
-#[derive(Clone, Copy)]
-pub enum Lookup<'l> {
-    /// By the kernel and the pipeline alone.
-    ByText,
-    /// By the arguments and the device too.
-    For(&'l Args, &'l Device),
-}
-
-impl Lookup<'_> {
-    /// The record of a pipeline with open parameters.
-    fn find<'r>(
-        self,
-        records: &'r TunedRecords,
-        kernel: &LoopKernel,
-        pipeline: &Pipeline,
-    ) -> Result<&'r TunedRecord, Diagnostic> {
-        match self {
-            Lookup::ByText => records.find_by_text(kernel, pipeline),
-            Lookup::For(args, device) => records.find(kernel, pipeline, args, device),
-        }
-    }
-}
-
-/// What a file of records has as the steps after the user's own, with their sizes.
-fn recorded(
-    path: &Path,
-    declared: &LoopKernel,
-    own: &Pipeline,
-    lookup: Lookup<'_>,
-) -> Result<Option<Completed>, Failure> {
-    let records = TunedRecords::load(path)?;
-    let known = match lookup {
-        Lookup::ByText => None,
-        Lookup::For(args, device) => Some((args, device)),
-    };
-    let Some(record) = records.find_beginning(declared, own, known)? else { return Ok(None) };
-    // Steps that only a registry knows are found again.
-    let Ok(pipeline) = record.pipeline() else { return Ok(None) };
-    let pipeline = record.bind(&pipeline)?;
-    let (own, rest) = pipeline.steps().split_at(own.steps().len().min(pipeline.steps().len()));
-    let own: Pipeline = own.iter().cloned().collect();
-    let begun = own.apply(declared)?;
-    let found = Found::given(&begun, rest, format!("as kept in {}", path.display()))?;
-    Ok(Some(Completed { own, begun, found }))
 }
 
 /// The user's steps, bound, and what `auto` finds after them, with its sizes.

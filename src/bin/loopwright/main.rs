@@ -30,6 +30,7 @@ mod pages;
 mod picture;
 mod places;
 mod program;
+mod records;
 mod replay;
 mod report;
 mod run;

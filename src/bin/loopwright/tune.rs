@@ -15,7 +15,7 @@ use crate::arguments::{Arguments, whole};
 use crate::files;
 use crate::input::{self, Failure};
 use crate::places::line_about;
-use crate::{interrupt, replay, report};
+use crate::{interrupt, records, replay, report};
 
 /// The options of `loopwright tune`.
 #[derive(ClapArgs)]
@@ -207,7 +207,7 @@ impl Tune {
         });
         files::distinct(&written.collect::<Vec<_>>(), read.into_iter().chain(arrays))?;
         [&self.html, &self.best].into_iter().flatten().try_for_each(|path| files::writable(path))?;
-        self.record.as_deref().map_or(Ok(()), input::keeps_records)
+        self.record.as_deref().map_or(Ok(()), records::keeps_records)
     }
 
     /// Runs the command `loopwright tune`.

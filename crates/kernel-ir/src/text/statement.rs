@@ -1,9 +1,9 @@
 //! The lines of a kernel.
 
-use std::{collections::BTreeMap, num::NonZeroU32, ops::Range, sync::Arc};
+use std::{num::NonZeroU32, ops::Range, sync::Arc};
 
 use crate::{
-    BinaryOp, Definition, Expr, Fact, KernelData, Name, Options, Precision, Rule, Vouched,
+    BinaryOp, Definition, Expr, Fact, KernelData, Name, Precision, Rule, Vouched,
     flat::Tagged,
     text::{
         block::Blocks,
@@ -42,30 +42,7 @@ pub(crate) struct Draft {
 impl Draft {
     pub(super) fn new(p: &Parser, name: Name) -> Self {
         Draft {
-            data: KernelData {
-                name,
-                args: Vec::new(),
-                temporaries: Vec::new(),
-                constants: Vec::new(),
-                structs: Vec::new(),
-                records: Vec::new(),
-                domains: Vec::new(),
-                definitions: Vec::new(),
-                instructions: Vec::new(),
-                tree: Vec::new(),
-                tags: BTreeMap::new(),
-                flat: BTreeMap::new(),
-                assumptions: Vec::new(),
-                facts: Vec::new(),
-                reductions: Vec::new(),
-                functions: Vec::new(),
-                rules: Vec::new(),
-                atoms: Vec::new(),
-                options: Options::default(),
-                vouched: Vec::new(),
-                declared: None,
-                origin: None,
-            },
+            data: KernelData::new(name),
             map: SourceMap::new(&p.sections, &p.text),
             blocks: Blocks::default(),
             has_tree: false,

@@ -162,9 +162,9 @@ impl Emitter<'_, '_> {
         if let (true, Some(p), Some(q)) = (integers, x.as_int(), y.as_int())
             && let Some(holds) = if own == DType::U64 {
                 // Numbers of 64 bits without a sign are given by their bits.
-                compared(op, &p.cast_unsigned(), &q.cast_unsigned())
+                op.compared(p.cast_unsigned(), q.cast_unsigned())
             } else {
-                compared(op, &p, &q)
+                op.compared(p, q)
             }
         {
             return Ok(Value { dtype: DType::Bool, kind: ValueKind::Bool(holds) });
@@ -526,17 +526,4 @@ fn is_name(e: &Typed) -> bool {
 /// The builtin of a coordinate.
 fn builtin(name: &str) -> Option<ValueKind> {
     HardwareAxis::of_coordinate(name).map(ValueKind::of_axis)
-}
-
-/// What a comparison of two integers says.
-fn compared<T: Ord>(op: BinOp, a: &T, b: &T) -> Option<bool> {
-    Some(match op {
-        BinOp::Lt => a < b,
-        BinOp::Le => a <= b,
-        BinOp::Gt => a > b,
-        BinOp::Ge => a >= b,
-        BinOp::Eq => a == b,
-        BinOp::Ne => a != b,
-        _ => return None,
-    })
 }

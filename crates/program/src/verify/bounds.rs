@@ -220,12 +220,8 @@ fn is_evident(number: &Aff, rows: [&[Constraint]; 2]) -> bool {
 
 /// The offset of the first element, in an array that lies row by row.
 fn offset(access: &Access, array: &LocalArray) -> Result<Option<Aff>> {
-    let mut offset = Aff::constant(0);
-    for (subscript, length) in access.cell.iter().zip(&array.dims) {
-        let Some(subscript) = subscript else { return Ok(None) };
-        offset = offset.scale(i64::try_from(*length).unwrap_or(i64::MAX))?.add(subscript)?;
-    }
-    Ok(Some(offset))
+    let cell: Option<Vec<Aff>> = access.cell.iter().cloned().collect();
+    cell.map(|cell| array.offset_in_rows(&cell)).transpose()
 }
 
 fn misaligned(

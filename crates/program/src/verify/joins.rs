@@ -39,7 +39,7 @@ mod tiles;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use loopwright_kernel_ir::{Diagnostic, Dim, HardwareAxis, Name, Part, TypeTable};
+use loopwright_kernel_ir::{Diagnostic, Dim, HardwareAxis, Name, Part};
 use loopwright_legality::{Executor, Presence};
 
 use super::{Operators, uniform::Varying};
@@ -81,7 +81,6 @@ pub(super) fn wrong_join(
         return None;
     }
     let varying = Varying::new(program, kernel, SyncScope::Block);
-    let table = operators.kernel.map(|of| TypeTable::new(of));
     let mut states: HashMap<usize, (&Name, &Reduction<'_>)> = HashMap::new();
     for ((instruction, n), reduction) in &text.reductions {
         match text.join_of(kernel, &varying, reduction) {
@@ -135,7 +134,7 @@ pub(super) fn wrong_join(
             state: claimed.map_or_else(own, |r| r.state.clone()),
             first: claimed.map(|r| r.first.clone()).unwrap_or_default(),
             operator: operator.as_ref(),
-            table: table.as_ref(),
+            types: &operators.types,
         };
         if claimed.state.is_empty() {
             continue;
@@ -148,7 +147,7 @@ pub(super) fn wrong_join(
                 && !tiles::is_of_operator(
                     of,
                     first,
-                    (operator.as_ref(), table.as_ref()),
+                    (operator.as_ref(), &operators.types),
                     program.target.warp_size,
                 )
             {
@@ -165,7 +164,7 @@ pub(super) fn wrong_join(
             return Some(wrong);
         }
     }
-    lanes::wrong_lanes(program, kernel, &text, operators, table.as_ref())
+    lanes::wrong_lanes(program, kernel, &text, operators)
 }
 
 /// A collective in the text.

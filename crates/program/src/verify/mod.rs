@@ -91,7 +91,7 @@ use std::{
     fmt,
 };
 
-use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel, Name, ReductionOp};
+use loopwright_kernel_ir::{Constraint, Diagnostic, KernelData, LoopKernel, Name, ReductionOp, TypeTable};
 use loopwright_legality::is_coordinate;
 use loopwright_poly::{Result, System, remembering};
 
@@ -144,7 +144,7 @@ impl fmt::Display for Finding {
 /// program was lowered: see the head of `verify/claims.rs`.
 pub fn verify_kernel(kernel: &LoopKernel, program: &Program) -> Finding {
     remembering(|| match claims::wrong_claim(kernel, program) {
-        Ok(None) => verify_with(program, &Operators { kernel: Some(kernel) }),
+        Ok(None) => verify_with(program, &Operators { kernel: Some(kernel), types: TypeTable::new(kernel) }),
         Ok(Some(wrong)) => Finding::Refuted(Box::new(wrong)),
         Err(unknown) => Finding::Unknown(Box::new(unknown)),
     })
@@ -152,12 +152,15 @@ pub fn verify_kernel(kernel: &LoopKernel, program: &Program) -> Finding {
 
 /// Checks a program, trusting what its leaves claim. See the head of this module.
 pub fn verify(program: &Program) -> Finding {
-    remembering(|| verify_with(program, &Operators { kernel: None }))
+    let library = KernelData::new(Name::new("library"));
+    remembering(|| verify_with(program, &Operators { kernel: None, types: TypeTable::new(&library) }))
 }
 
 /// The operators of reductions.
 struct Operators<'k> {
     kernel: Option<&'k LoopKernel>,
+    /// The types of the kernel's names; without a kernel there are none.
+    types: TypeTable<'k>,
 }
 
 impl Operators<'_> {

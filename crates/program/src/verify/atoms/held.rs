@@ -214,7 +214,7 @@ impl Check<'_, '_> {
 }
 
 /// Whether a function has the same value for all lanes of a warp: values of data may differ.
-fn is_of_warp(reading: &Reading<'_>, aff: &Aff) -> bool {
+pub(super) fn is_of_warp(reading: &Reading<'_>, aff: &Aff) -> bool {
     let Ok(warp) = warp_lanes(reading) else { return false };
     aff.names().iter().all(|n| warp.coordinate(n, 0).is_none() && reading.load_of(n).is_none())
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 use loopwright_kernel_ir::{Aff, Name};
 use loopwright_poly::Result;
 
-use super::{Mirrors, loop_name, texts, warp_lanes};
+use super::{Mirrors, held::is_of_warp, loop_name, texts, warp_lanes};
 use crate::{
     Memory, Stmt,
     verify::reading::{AtomText, Reading, lane_of},
@@ -55,18 +55,12 @@ pub(super) fn wrong_store(
         let name = reading.array_name(copy.from.memory);
         return Ok(Some(format!("`{name}` stands for another array, or another one for it")));
     }
-    // The number of an element in the private array.
-    let place = |cell: &[Aff]| -> Result<Aff> {
-        let mut sum = Aff::constant(0);
-        for (s, length) in cell.iter().zip(&array.dims) {
-            sum = sum.scale(i64::try_from(*length).unwrap_or(i64::MAX))?.add(s)?;
-        }
-        Ok(sum)
+    // The number of an element in the private array, which has to be the same for all lanes.
+    let own_place = |cell: &[Aff], values: &HashMap<Name, i64>| -> Result<Option<Aff>> {
+        let own = substituted(cell, &|n| values.get(n).copied())?;
+        own.iter().all(|s| is_of_warp(reading, s)).then(|| array.offset_in_rows(&own)).transpose()
     };
-    let is_of_warp = |cell: &[Aff]| {
-        let names = cell.iter().flat_map(Aff::names);
-        names.into_iter().all(|n| warp.coordinate(&n, 0).is_none() && reading.load_of(&n).is_none())
-    };
+    let by_lane = || Ok(Some("which element of its array a lane stores depends on the lane".into()));
     let whole = |cell: &[Option<Aff>]| cell.iter().cloned().collect::<Option<Vec<Aff>>>();
     let unread = || Ok(Some("a subscript is not affine".into()));
     let lanes = i64::from(reading.program.target.warp_size);
@@ -84,11 +78,7 @@ pub(super) fn wrong_store(
         Err(why) => return Ok(Some(why)),
     };
     for values in &instances {
-        let own = substituted(&of_from, &|n| values.get(n).copied())?;
-        if !is_of_warp(&own) {
-            return Ok(Some("which element of its array a lane stores depends on the lane".into()));
-        }
-        let own = place(&own)?;
+        let Some(own) = own_place(&of_from, values)? else { return by_lane() };
         for lane in 0..lanes {
             let value = |n: &Name| values.get(n).copied().or_else(|| warp.coordinate(n, lane));
             let cell = substituted(&of_to, &value)?;
@@ -122,11 +112,7 @@ pub(super) fn wrong_store(
             Err(why) => return Ok(Some(why)),
         };
         for values in &instances {
-            let own = substituted(&of_from, &|n| values.get(n).copied())?;
-            if !is_of_warp(&own) {
-                return Ok(Some("which element of its array a lane stores depends on the lane".into()));
-            }
-            let own = place(&own)?;
+            let Some(own) = own_place(&of_from, values)? else { return by_lane() };
             for (lane, k) in (0..lanes).flat_map(|l| (0..2 * i64::from(store.matrices)).map(move |k| (l, k)))
             {
                 let (number, element, transposed) = (k / 2, k % 2, store.transposed);

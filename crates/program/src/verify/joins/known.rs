@@ -127,15 +127,9 @@ pub(super) fn computed(op: BinOp, a: i64, b: i64) -> Option<i64> {
         BinOp::FloorMod | BinOp::TruncRem if b > 0 && a >= 0 => a % b,
         BinOp::Min => a.min(b),
         BinOp::Max => a.max(b),
-        BinOp::Lt => (a < b).into(),
-        BinOp::Le => (a <= b).into(),
-        BinOp::Gt => (a > b).into(),
-        BinOp::Ge => (a >= b).into(),
-        BinOp::Eq => (a == b).into(),
-        BinOp::Ne => (a != b).into(),
         BinOp::And => (a != 0 && b != 0).into(),
         BinOp::Or => (a != 0 || b != 0).into(),
-        _ => return None,
+        _ => op.compared(a, b)?.into(),
     })
 }
 

@@ -21,7 +21,7 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{Diagnostic, Name, Part, TypeTable};
+use loopwright_kernel_ir::{Diagnostic, Name, Part};
 
 use super::{
     super::Operators,
@@ -39,7 +39,6 @@ pub(super) fn wrong_lanes(
     kernel: &DeviceKernel,
     text: &Text<'_>,
     operators: &Operators<'_>,
-    table: Option<&TypeTable<'_>>,
 ) -> Option<WrongJoin> {
     for ((instruction, n), reduction) in &text.reductions {
         let joined: BTreeSet<Name> = reduction.lanes.difference(&reduction.init_lanes).cloned().collect();
@@ -75,7 +74,7 @@ pub(super) fn wrong_lanes(
                 state: reduction.state.clone(),
                 first: reduction.first.clone(),
                 operator: operator.as_ref(),
-                table,
+                types: &operators.types,
             };
             let points = Points::Given(lanes.elements.len());
             lanes.run = Some(Run::new(kernel, program.target.warp_size, &[], claimed, points));

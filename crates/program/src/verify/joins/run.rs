@@ -41,8 +41,8 @@ pub(super) struct Claimed<'p> {
     /// The first values of the state, if they are known.
     pub first: BTreeMap<u8, &'p Value>,
     pub operator: Option<&'p ReductionOp>,
-    /// The names of the kernel that the program is held to, if it is.
-    pub table: Option<&'p TypeTable<'p>>,
+    /// The types of the names of the kernel that the program is held to, if it is.
+    pub types: &'p TypeTable<'p>,
 }
 
 /// A body that is run for all threads of a block.
@@ -113,7 +113,7 @@ impl<'p> Run<'p> {
         };
         let types = claimed.state.iter().filter_map(|(number, holder)| Some((*number, dtype(holder)?)));
         let patterns =
-            claimed.operator.map(|operator| Patterns::new(operator, &types.collect(), claimed.table));
+            claimed.operator.map(|operator| Patterns::new(operator, &types.collect(), claimed.types));
         let simple = claimed.operator.filter(|operator| operator.commutes).and_then(single);
         let (cells, shared) = (Vec::new(), HashMap::new());
         Run {

@@ -9,9 +9,7 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use loopwright_kernel_ir::{
-    BinaryOp, DType, Expr, Name, ReductionOp, TypeTable, Typed, TypedKind, UnaryOp, end_of_range,
-};
+use loopwright_kernel_ir::{BinaryOp, DType, Expr, Name, ReductionOp, TypeTable, Typed, TypedKind, UnaryOp};
 
 use super::{
     super::integers::limits,
@@ -43,8 +41,6 @@ pub(super) enum Term {
     Part(Rc<Parts>),
     /// In a pattern: this component of the first state (0) or of the second (1).
     Side(usize, u8),
-    /// In a pattern: the least value of a type, or the greatest; that of any of the state's types.
-    End(Vec<Term>),
     Op(Op, Vec<Term>),
 }
 
@@ -207,27 +203,21 @@ pub(super) struct Patterns {
 
 impl Patterns {
     /// Those of an operator whose state has values of these types, by their numbers, in a kernel
-    /// with these names if it is known. The end of a range that is neutral is that of the value's
-    /// own type.
-    pub fn new(operator: &ReductionOp, types: &BTreeMap<u8, DType>, table: Option<&TypeTable<'_>>) -> Self {
-        let all: Vec<DType> = types.values().copied().collect();
+    /// with this table.
+    pub fn new(operator: &ReductionOp, types: &BTreeMap<u8, DType>, table: &TypeTable<'_>) -> Self {
         let own = |number: usize| u8::try_from(number).ok().and_then(|number| types.get(&number).copied());
-        let neutral = |(number, e): (usize, &Expr)| pattern(e, operator, own(number).as_slice());
-        let states = || {
-            operator.state.iter().enumerate().flat_map(|(number, s)| {
-                let typed = own(number).map(|t| ["a", "b"].map(|side| (format!("{side}.{}", s.name), t)));
-                typed.into_iter().flatten().map(|(name, t)| (Name::new(name), t.into()))
-            })
-        };
-        let table = table.map(|table| table.with_scalars(states()));
-        let combine = |(number, e): (usize, &Expr)| match &table {
-            // An operator of the library has one type.
-            None => pattern(e, operator, &all),
-            Some(table) => typed_pattern(&table.typed(e, own(number)?, None).ok()?, operator),
+        let states = operator.state.iter().enumerate().flat_map(|(number, s)| {
+            let typed = own(number).map(|t| ["a", "b"].map(|side| (format!("{side}.{}", s.name), t)));
+            typed.into_iter().flatten().map(|(name, t)| (Name::new(name), t.into()))
+        });
+        let table = table.with_scalars(states);
+        let each = |of: &[Expr]| {
+            let typed = |(number, e)| pattern(&table.typed(e, own(number)?, None).ok()?, operator);
+            of.iter().enumerate().map(typed).collect()
         };
         Patterns {
-            combine: operator.combine.iter().enumerate().map(combine).collect(),
-            neutral: operator.neutral.iter().enumerate().map(neutral).collect(),
+            combine: each(&operator.combine),
+            neutral: each(&operator.neutral),
             commutes: operator.commutes,
         }
     }
@@ -341,21 +331,10 @@ type Sides = [Option<Option<Rc<Parts>>>; 2];
 fn equal(a: &Term, b: &Term) -> bool {
     match (a, b) {
         (Term::Int(a), Term::Int(b)) => a == b,
-        (Term::End(ends), _) => ends.iter().any(|end| equal(end, b)),
         _ => match (a.number(), b.number()) {
             (Some(a), Some(b)) => a == b || a as f32 == b as f32,
             _ => false,
         },
-    }
-}
-
-/// The least or the greatest value of a type, as programs have it: the greatest one of 64 bits
-/// stands for its bits.
-fn end(dtype: DType, least: bool) -> Term {
-    let number = end_of_range(dtype, least);
-    match number.as_i128() {
-        Some(v) => Term::Int(v as i64),
-        None => Term::Float(number.as_f64()),
     }
 }
 
@@ -375,9 +354,9 @@ fn unary(op: UnaryOp, a: Term) -> Term {
     Term::unary(op, a)
 }
 
-/// The pattern of an expression whose types are known, with its conversions.
-fn typed_pattern(e: &Typed, operator: &ReductionOp) -> Option<Term> {
-    let of = |e: &Typed| typed_pattern(e, operator);
+/// The pattern of an expression, with its conversions.
+fn pattern(e: &Typed, operator: &ReductionOp) -> Option<Term> {
+    let of = |e: &Typed| pattern(e, operator);
     let is_one = |e: &Typed| matches!(e.kind, TypedKind::Constant(n) if n.as_i128() == Some(1));
     Some(match &e.kind {
         TypedKind::Constant(number) => match (e.dtype.is_float(), number.as_i128()) {
@@ -407,54 +386,10 @@ fn typed_pattern(e: &Typed, operator: &ReductionOp) -> Option<Term> {
     })
 }
 
-/// The pattern of an expression, in which the ends of a range are those of these types.
-fn pattern(e: &Expr, operator: &ReductionOp, types: &[DType]) -> Option<Term> {
-    let of = |e: &Expr| pattern(e, operator, types);
-    let ends = |least| Term::End(types.iter().map(|dtype| end(*dtype, least)).collect());
-    Some(match e {
-        Expr::Int(v) => Term::Int(*v),
-        Expr::Float(v) => Term::Float(v.0),
-        Expr::Bool(v) => Term::Int((*v).into()),
-        Expr::Name(name) => side(name, operator)?,
-        Expr::Unary(op, a) => unary(*op, of(a)?),
-        // As in the program: of integers, which `//` does not round.
-        Expr::Binary(BinaryOp::FloorDiv, a, one) if **one == Expr::Int(1) && is_integer(a, types) => of(a)?,
-        Expr::Binary(BinaryOp::Mod, _, one) if **one == Expr::Int(1) => Term::Int(0),
-        Expr::Binary(op, a, b) => Term::binary(BinOp::from(*op), of(a)?, of(b)?),
-        Expr::If(c, a, b) => Term::select(of(c)?, of(a)?, of(b)?),
-        Expr::Call { function, args, .. } => {
-            let mut args: Vec<Term> = args.iter().map(of).collect::<Option<_>>()?;
-            match (function.as_str(), args.len()) {
-                ("lowest", 0) => ends(true),
-                ("highest", 0) => ends(false),
-                ("min", 2) => Term::binary(BinOp::Min, args.remove(0), args.remove(0)),
-                ("max", 2) => Term::binary(BinOp::Max, args.remove(0), args.remove(0)),
-                _ => Term::Op(Op::Call(function.clone()), args),
-            }
-        }
-        Expr::Cast(..) | Expr::Subscript(_) | Expr::Reduce(_) => return None,
-    })
-}
-
-/// Whether an expression over states of these types is known to be an integer.
-fn is_integer(e: &Expr, types: &[DType]) -> bool {
-    let of = |e: &Expr| is_integer(e, types);
-    match e {
-        Expr::Int(_) => true,
-        Expr::Name(_) => types.iter().all(|t| t.is_integer()),
-        Expr::Unary(UnaryOp::Neg | UnaryOp::BitNot, a) => of(a),
-        Expr::Binary(BinaryOp::Div, ..) => false,
-        Expr::Binary(_, a, b) | Expr::If(_, a, b) => of(a) && of(b),
-        Expr::Cast(t, _) => t.known().is_some_and(DType::is_integer),
-        Expr::Call { function, args, .. } => {
-            matches!(function.as_str(), "min" | "max" | "abs") && args.iter().all(of)
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use loopwright_kernel_ir::KernelData;
+
     use super::*;
 
     #[test]
@@ -488,7 +423,8 @@ mod tests {
     }
 
     fn patterns(operator: &ReductionOp, dtype: DType) -> Patterns {
-        Patterns::new(operator, &BTreeMap::from([(0, dtype)]), None)
+        let no_kernel = KernelData::new(Name::new("library"));
+        Patterns::new(operator, &BTreeMap::from([(0, dtype)]), &TypeTable::new(&no_kernel))
     }
 
     #[test]
@@ -624,11 +560,14 @@ mod tests {
         assert!(patterns.joined(&Term::binary(BinOp::Add, single(0), single(1))).is_none());
         // A comparison says which of its states is which.
         let state = |side: &str| Expr::Name(Name::new(format!("{side}.{}", ordered.state[0].name)));
-        let combine = Expr::Binary(loopwright_kernel_ir::BinaryOp::Lt, state("a").into(), state("b").into());
+        let less = Expr::binary(BinaryOp::Lt, state("a"), state("b"));
+        let combine = Expr::If(less.into(), state("a").into(), state("b").into());
         let ordered = ReductionOp { combine: vec![combine], ..ordered };
         let patterns = self::patterns(&ordered, DType::I32);
         let of = |first: Content, second: Content| {
-            let term = Term::binary(BinOp::Lt, part(0, first), part(0, second));
+            let (first, second) = (part(0, first), part(0, second));
+            let less = Term::binary(BinOp::Lt, first.clone(), second.clone());
+            let term = Term::select(less, first, second);
             patterns.joined(&term).map(|parts| parts.content)
         };
         let (early, late) = (Content::run(1, 2), Content::run(2, 4));

@@ -71,7 +71,7 @@ impl Run<'_> {
 pub(super) fn is_of_operator(
     of: &DeclaredLookBack,
     first: Option<&Value>,
-    (operator, table): (Option<&ReductionOp>, Option<&TypeTable<'_>>),
+    (operator, types): (Option<&ReductionOp>, &TypeTable<'_>),
     warp_size: u32,
 ) -> bool {
     const JOINED: VarId = VarId(2);
@@ -102,7 +102,7 @@ pub(super) fn is_of_operator(
         state: BTreeMap::from([(0, Holder::Var(JOINED))]),
         first: first.map(|first| (0, first)).into_iter().collect(),
         operator,
-        table,
+        types,
     };
     let points = Points::Scan(super::Scan { lanes: 1, subscript: None, carry: None, tiles: false });
     let mut run = Run::new(&kernel, warp_size, &[], claimed, points);

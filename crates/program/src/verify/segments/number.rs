@@ -183,16 +183,7 @@ fn each(
 }
 
 fn compared<T: PartialOrd>(op: BinOp, a: T, b: T) -> Option<Num> {
-    let truth = match op {
-        BinOp::Lt => a < b,
-        BinOp::Le => a <= b,
-        BinOp::Gt => a > b,
-        BinOp::Ge => a >= b,
-        BinOp::Eq => a == b,
-        BinOp::Ne => a != b,
-        _ => return None,
-    };
-    Some(Num::Int(truth.into()))
+    Some(Num::Int(op.compared(a, b)?.into()))
 }
 
 fn floats(op: BinOp, a: f64, b: f64) -> Num {
