@@ -41,7 +41,7 @@ pub fn binary(op: BinaryOp, a: Number, b: Number) -> Result<Number, Diagnostic> 
                 BinaryOp::Mul => Some(Number::F32(x * y)),
                 BinaryOp::Div => Some(Number::F32(x / y)),
                 BinaryOp::FloorDiv => min_max(f64::from((x / y).floor())),
-                _ => compared(op, f64::from(x), f64::from(y)),
+                _ => op.compared(x, y).map(Number::Bool),
             };
             exact.ok_or_else(meaningless)
         }
@@ -51,12 +51,12 @@ pub fn binary(op: BinaryOp, a: Number, b: Number) -> Result<Number, Diagnostic> 
             BinaryOp::Mul => Ok(Number::F64(x * y)),
             BinaryOp::Div => Ok(Number::F64(x / y)),
             BinaryOp::FloorDiv => Ok(Number::F64((x / y).floor())),
-            _ => compared(op, x, y).ok_or_else(meaningless),
+            _ => op.compared(x, y).map(Number::Bool).ok_or_else(meaningless),
         },
         _ => {
             let (Some(x), Some(y)) = (a.as_i128(), b.as_i128()) else { return Err(meaningless()) };
-            if let Some(truth) = compared(op, x, y) {
-                return Ok(truth);
+            if let Some(truth) = op.compared(x, y) {
+                return Ok(Number::Bool(truth));
             }
             if dtype == DType::Bool {
                 return match op {
@@ -71,16 +71,19 @@ pub fn binary(op: BinaryOp, a: Number, b: Number) -> Result<Number, Diagnostic> 
     }
 }
 
-fn compared<T: PartialOrd>(op: BinaryOp, x: T, y: T) -> Option<Number> {
-    Some(Number::Bool(match op {
-        BinaryOp::Lt => x < y,
-        BinaryOp::Le => x <= y,
-        BinaryOp::Gt => x > y,
-        BinaryOp::Ge => x >= y,
-        BinaryOp::Eq => x == y,
-        BinaryOp::Ne => x != y,
-        _ => return None,
-    }))
+impl BinaryOp {
+    /// What a comparison says of two numbers; `None` for other operations.
+    pub fn compared<T: PartialOrd>(self, a: T, b: T) -> Option<bool> {
+        Some(match self {
+            Self::Lt => a < b,
+            Self::Le => a <= b,
+            Self::Gt => a > b,
+            Self::Ge => a >= b,
+            Self::Eq => a == b,
+            Self::Ne => a != b,
+            _ => return None,
+        })
+    }
 }
 
 /// Integer arithmetic: the mathematical result, wrapped to the type.

@@ -30,11 +30,11 @@
 //! The builder keeps the first error; [`KernelBuilder::finish`] returns it, or validates the whole
 //! kernel like one read from text.
 
-use std::{collections::BTreeMap, num::NonZeroU32, ops, sync::Arc};
+use std::{num::NonZeroU32, ops, sync::Arc};
 
 use crate::{
     Access, AddressSpace, Arg, Array, Axis, BinaryOp, Constant, DType, DeviceFunction, Diagnostic,
-    Diagnostics, Expr, Fact, Float, Instruction, KernelData, LoopKernel, Name, Options, Precision, Reduce,
+    Diagnostics, Expr, Fact, Float, Instruction, KernelData, LoopKernel, Name, Precision, Reduce,
     ReductionOp, Role, Rule, Scalar, Type, UnaryOp, UpdateOp, parse_constraints, parse_domain, text,
     types::UNTYPED,
 };
@@ -244,31 +244,7 @@ pub struct KernelBuilder {
 impl LoopKernel {
     /// Begins to declare a kernel; see the builder's documentation for an example.
     pub fn build(name: impl Into<Name>) -> KernelBuilder {
-        let data = KernelData {
-            name: name.into(),
-            args: Vec::new(),
-            temporaries: Vec::new(),
-            constants: Vec::new(),
-            structs: Vec::new(),
-            records: Vec::new(),
-            domains: Vec::new(),
-            definitions: Vec::new(),
-            instructions: Vec::new(),
-            tree: Vec::new(),
-            tags: BTreeMap::new(),
-            flat: BTreeMap::new(),
-            assumptions: Vec::new(),
-            facts: Vec::new(),
-            reductions: Vec::new(),
-            functions: Vec::new(),
-            rules: Vec::new(),
-            atoms: Vec::new(),
-            options: Options::default(),
-            vouched: Vec::new(),
-            declared: None,
-            origin: None,
-        };
-        KernelBuilder { data, error: None }
+        KernelBuilder { data: KernelData::new(name.into()), error: None }
     }
 }
 

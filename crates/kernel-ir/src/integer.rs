@@ -60,12 +60,9 @@ impl BinaryOp {
                 let rest = a.checked_rem(b)?;
                 Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
             }
-            BinaryOp::Lt => truth(a < b),
-            BinaryOp::Le => truth(a <= b),
-            BinaryOp::Gt => truth(a > b),
-            BinaryOp::Ge => truth(a >= b),
-            BinaryOp::Eq => truth(a == b),
-            BinaryOp::Ne => truth(a != b),
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne => {
+                self.compared(a, b).map(i64::from)
+            }
             BinaryOp::And => truth(a != 0 && b != 0),
             BinaryOp::Or => truth(a != 0 || b != 0),
             BinaryOp::BitAnd => Some(a & b),

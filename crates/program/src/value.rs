@@ -17,7 +17,7 @@ pub enum UnOp {
 }
 
 /// A binary operation on values of the same type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinOp {
     /// Sum. Integers wrap in two's complement (signed index arithmetic is proved or checked not
     /// to).
@@ -99,15 +99,7 @@ impl From<BinaryOp> for BinOp {
 impl BinOp {
     /// What a comparison says of two numbers; `None` for other operations.
     pub fn compared<T: PartialOrd>(self, a: T, b: T) -> Option<bool> {
-        Some(match self {
-            Self::Lt => a < b,
-            Self::Le => a <= b,
-            Self::Gt => a > b,
-            Self::Ge => a >= b,
-            Self::Eq => a == b,
-            Self::Ne => a != b,
-            _ => return None,
-        })
+        self.declared()?.compared(a, b)
     }
 
     /// The operation of kernels that it is; `None` for those of programs alone.

@@ -23,12 +23,12 @@ use loopwright_poly::System;
 
 use super::{
     WrongValue,
-    forms::{Form, Forms, Node, Op, Operation, Place, UnaryOp},
+    forms::{Form, Forms, Node, Op, Place, UnaryOp},
     spec::At,
     walk::Walk,
 };
 use crate::{
-    Leaf, Stmt,
+    BinOp, Leaf, Stmt,
     verify::{instances::Coverage, reading::ScopeId},
 };
 
@@ -467,9 +467,7 @@ impl Forms {
             Node::Op(Op::Binary(op), _, args) => {
                 let [a, b] = args.as_slice() else { return None };
                 let op = match op {
-                    Operation::Add => BinaryOp::Add,
-                    Operation::Sub => BinaryOp::Sub,
-                    Operation::Mul => BinaryOp::Mul,
+                    BinOp::Add | BinOp::Sub | BinOp::Mul => op.declared()?,
                     _ => return None,
                 };
                 arithmetic::binary(op, of(a)?, of(b)?).ok()

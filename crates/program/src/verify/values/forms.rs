@@ -40,7 +40,7 @@ pub(super) enum Place {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Op {
     Unary(UnaryOp),
-    Binary(Operation),
+    Binary(BinOp),
     Select,
     Cast,
     Call(Name, Precision),
@@ -54,78 +54,6 @@ pub(super) enum UnaryOp {
     Neg,
     Not,
     BitNot,
-}
-
-/// A binary operation, as a key; the truncating division is the one that rounds down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Operation {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    FloorDiv,
-    FloorMod,
-    Min,
-    Max,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    Eq,
-    Ne,
-    And,
-    Or,
-    BitAnd,
-    BitOr,
-    BitXor,
-    Shl,
-    Shr,
-}
-
-impl Operation {
-    pub fn of(op: BinOp) -> Operation {
-        match op {
-            BinOp::Add => Operation::Add,
-            BinOp::Sub => Operation::Sub,
-            BinOp::Mul => Operation::Mul,
-            BinOp::Div => Operation::Div,
-            BinOp::FloorDiv | BinOp::TruncDiv => Operation::FloorDiv,
-            BinOp::FloorMod | BinOp::TruncRem => Operation::FloorMod,
-            BinOp::Min => Operation::Min,
-            BinOp::Max => Operation::Max,
-            BinOp::Lt => Operation::Lt,
-            BinOp::Le => Operation::Le,
-            BinOp::Gt => Operation::Gt,
-            BinOp::Ge => Operation::Ge,
-            BinOp::Eq => Operation::Eq,
-            BinOp::Ne => Operation::Ne,
-            BinOp::And => Operation::And,
-            BinOp::Or => Operation::Or,
-            BinOp::BitAnd => Operation::BitAnd,
-            BinOp::BitOr => Operation::BitOr,
-            BinOp::BitXor => Operation::BitXor,
-            BinOp::Shl => Operation::Shl,
-            BinOp::Shr => Operation::Shr,
-        }
-    }
-
-    /// What a comparison of two integers says.
-    fn compared(self, a: &i128, b: &i128) -> Option<bool> {
-        Some(match self {
-            Operation::Lt => a < b,
-            Operation::Le => a <= b,
-            Operation::Gt => a > b,
-            Operation::Ge => a >= b,
-            Operation::Eq => a == b,
-            Operation::Ne => a != b,
-            _ => return None,
-        })
-    }
-
-    fn is_comparison(self) -> bool {
-        use Operation::{Eq, Ge, Gt, Le, Lt, Ne};
-        matches!(self, Lt | Le | Gt | Ge | Eq | Ne)
-    }
 }
 
 impl UnaryOp {
@@ -315,7 +243,7 @@ impl Forms {
                     let index = self.index;
                     let numerator = self.of_aff(&div.numerator, index, read);
                     let denominator = self.int(index, div.denominator);
-                    self.make(Node::Op(Op::Binary(Operation::FloorDiv), index, vec![numerator, denominator]))
+                    self.make(Node::Op(Op::Binary(BinOp::FloorDiv), index, vec![numerator, denominator]))
                 }
             };
             terms.push((vec![atom], *factor));
@@ -355,7 +283,7 @@ impl Forms {
                 }
                 Some(all)
             }
-            Node::Op(Op::Binary(Operation::FloorDiv), t, args) if t.is_integer() => {
+            Node::Op(Op::Binary(BinOp::FloorDiv), t, args) if t.is_integer() => {
                 let [a, b] = args.as_slice() else { return None };
                 match self.as_number(*b).and_then(Number::as_i64) {
                     Some(k) if k > 0 && self.is_of_names(*a, exact) => {
@@ -383,7 +311,7 @@ impl Forms {
                 let mut factors = terms.iter().flat_map(|(product, _)| product);
                 fits(*t) && factors.all(|f| self.is_of_names(*f, only))
             }
-            Node::Op(Op::Binary(Operation::FloorDiv), t, args) => {
+            Node::Op(Op::Binary(BinOp::FloorDiv), t, args) => {
                 fits(*t) && args.iter().all(|f| self.is_of_names(*f, only))
             }
             _ => false,
@@ -405,11 +333,17 @@ impl Forms {
         }
     }
 
-    /// An operation on two values of this type.
-    pub fn binary(&mut self, op: Operation, of: DType, a: Form, b: Form) -> Form {
+    /// An operation on two values of this type. A division that truncates is taken for the one that
+    /// rounds down, which alone stands in forms.
+    pub fn binary(&mut self, op: BinOp, of: DType, a: Form, b: Form) -> Form {
+        let op = match op {
+            BinOp::TruncDiv => BinOp::FloorDiv,
+            BinOp::TruncRem => BinOp::FloorMod,
+            op => op,
+        };
         if of.is_integer() {
             // A shift by a number is a product, also where it wraps.
-            if op == Operation::Shl
+            if op == BinOp::Shl
                 && let Some(by) = self.as_number(b).and_then(|n| n.as_i64())
                 && (0..of.bytes() as i64 * 8 - 1).contains(&by)
             {
@@ -417,11 +351,11 @@ impl Forms {
                 return self.times(of, a, factor);
             }
             match op {
-                Operation::Add => return self.plus(of, a, b, 1),
-                Operation::Sub => return self.plus(of, a, b, -1),
-                Operation::Mul => return self.times(of, a, b),
-                Operation::FloorDiv => return self.quotient(of, a, b),
-                Operation::FloorMod => {
+                BinOp::Add => return self.plus(of, a, b, 1),
+                BinOp::Sub => return self.plus(of, a, b, -1),
+                BinOp::Mul => return self.times(of, a, b),
+                BinOp::FloorDiv => return self.quotient(of, a, b),
+                BinOp::FloorMod => {
                     let positive = self.as_number(b).and_then(Number::as_i64).is_some_and(|k| k > 0);
                     if positive {
                         let quotient = self.quotient(of, a, b);
@@ -432,8 +366,8 @@ impl Forms {
                 _ => {}
             }
         }
-        if let Operation::And | Operation::Or = op {
-            let passes = op == Operation::And;
+        if let BinOp::And | BinOp::Or = op {
+            let passes = op == BinOp::And;
             for (one, other) in [(a, b), (b, a)] {
                 if let Some(Number::Bool(v)) = self.as_number(one) {
                     return if v == passes { other } else { one };
@@ -442,7 +376,7 @@ impl Forms {
         }
         if let (true, Some(p), Some(q)) = (of.is_integer(), self.as_number(a), self.as_number(b))
             && let (Some(p), Some(q)) = (p.as_i128(), q.as_i128())
-            && let Some(holds) = op.compared(&p, &q)
+            && let Some(holds) = op.compared(p, q)
         {
             return self.number(Number::Bool(holds));
         }
@@ -467,7 +401,7 @@ impl Forms {
                 return self.of_aff(&aff, dtype, &mut |_, _| None);
             }
         }
-        self.make(Node::Op(Op::Binary(Operation::FloorDiv), dtype, vec![a, b]))
+        self.make(Node::Op(Op::Binary(BinOp::FloorDiv), dtype, vec![a, b]))
     }
 
     pub fn select(&mut self, dtype: DType, cond: Form, a: Form, b: Form) -> Form {
@@ -491,7 +425,7 @@ impl Forms {
     pub fn constraints(&self, cond: Form, rows: &mut Vec<Constraint>) -> Option<()> {
         let Node::Op(Op::Binary(op), DType::Bool, args) = self.node(cond) else { return None };
         let [a, b] = args[..] else { return None };
-        if *op == Operation::And {
+        if *op == BinOp::And {
             self.constraints(a, rows)?;
             return self.constraints(b, rows);
         }
@@ -500,11 +434,11 @@ impl Forms {
         }
         let (a, b) = (self.to_aff(a, &mut |_| None)?, self.to_aff(b, &mut |_| None)?);
         let row = match op {
-            Operation::Lt => Constraint::lt(&a, &b),
-            Operation::Le => Constraint::le(&a, &b),
-            Operation::Gt => Constraint::lt(&b, &a),
-            Operation::Ge => Constraint::le(&b, &a),
-            Operation::Eq => Constraint::equal(&a, &b),
+            BinOp::Lt => Constraint::lt(&a, &b),
+            BinOp::Le => Constraint::le(&a, &b),
+            BinOp::Gt => Constraint::lt(&b, &a),
+            BinOp::Ge => Constraint::le(&b, &a),
+            BinOp::Eq => Constraint::equal(&a, &b),
             _ => return None,
         };
         rows.push(row.ok()?);

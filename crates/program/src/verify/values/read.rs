@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, HardwareAxis, Nam
 
 use super::{
     Local, WrongValue,
-    forms::{Form, Node, Op, Operation, Place, UnaryOp},
+    forms::{Form, Node, Op, Place, UnaryOp},
     spec::{At, version},
     walk::Walk,
 };
@@ -71,7 +71,7 @@ impl<'k> Walk<'_, 'k, '_> {
                 {
                     self.truncated.extend([a, b]);
                 }
-                self.forms.binary(Operation::of(*op), left.dtype, a, b)
+                self.forms.binary(*op, left.dtype, a, b)
             }
             ValueKind::Select(c, a, b) => {
                 let [c, a, b] = [c, a, b].map(|v| self.value(v));
@@ -147,7 +147,7 @@ impl<'k> Walk<'_, 'k, '_> {
                 }
                 Some(whole)
             }
-            Node::Op(Op::Binary(Operation::FloorDiv), _, args) => {
+            Node::Op(Op::Binary(BinOp::FloorDiv), _, args) => {
                 let [a, b] = args[..] else { return None };
                 let divisor = self.forms.as_number(b).and_then(Number::as_i64).filter(|k| *k > 0)?;
                 self.integer(a, claims)?.floor_div(divisor).ok()

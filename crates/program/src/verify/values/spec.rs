@@ -17,9 +17,9 @@ use loopwright_poly::Table;
 
 pub(in crate::verify) use text::Text;
 
-use super::forms::{self, Form, Forms, Node, Op, Operation, Place, Version};
+use super::forms::{self, Form, Forms, Node, Op, Place, Version};
 use crate::{
-    Program,
+    BinOp, Program,
     verify::{integers::limits, reading::declared_of},
 };
 
@@ -430,11 +430,11 @@ impl<'k> Spec<'k> {
                 let (a, b) = (self.form(forms, a, locals, at), self.form(forms, b, locals, at));
                 match op {
                     BinaryOp::FloorDiv if of.is_float() => {
-                        let quotient = forms.binary(Operation::Div, of, a, b);
+                        let quotient = forms.binary(BinOp::Div, of, a, b);
                         let call = Op::Call(Name::new("floor"), Precision::Precise);
                         forms.make(Node::Op(call, of, vec![quotient]))
                     }
-                    op => forms.binary(operation(*op), of, a, b),
+                    op => forms.binary((*op).into(), of, a, b),
                 }
             }
             TypedKind::If(c, a, b) => {
@@ -449,8 +449,8 @@ impl<'k> Spec<'k> {
                 let mut own: Vec<Form> = args.iter().map(|a| self.form(forms, a, locals, at)).collect();
                 let is_declared = self.kernel.functions.iter().any(|f| f.name == *function);
                 let least = match function.as_str() {
-                    "min" => Some(Operation::Min),
-                    "max" => Some(Operation::Max),
+                    "min" => Some(BinOp::Min),
+                    "max" => Some(BinOp::Max),
                     _ => None,
                 };
                 if let (Some(op), [a, b], false) = (least, own.as_slice(), is_declared) {
@@ -466,40 +466,15 @@ impl<'k> Spec<'k> {
     }
 }
 
-/// An operation of the kernel as one of a form.
-fn operation(op: BinaryOp) -> Operation {
-    match op {
-        BinaryOp::Add => Operation::Add,
-        BinaryOp::Sub => Operation::Sub,
-        BinaryOp::Mul => Operation::Mul,
-        BinaryOp::Div => Operation::Div,
-        BinaryOp::FloorDiv => Operation::FloorDiv,
-        BinaryOp::Mod => Operation::FloorMod,
-        BinaryOp::Lt => Operation::Lt,
-        BinaryOp::Le => Operation::Le,
-        BinaryOp::Gt => Operation::Gt,
-        BinaryOp::Ge => Operation::Ge,
-        BinaryOp::Eq => Operation::Eq,
-        BinaryOp::Ne => Operation::Ne,
-        BinaryOp::And => Operation::And,
-        BinaryOp::Or => Operation::Or,
-        BinaryOp::BitAnd => Operation::BitAnd,
-        BinaryOp::BitOr => Operation::BitOr,
-        BinaryOp::BitXor => Operation::BitXor,
-        BinaryOp::Shl => Operation::Shl,
-        BinaryOp::Shr => Operation::Shr,
-    }
-}
-
 /// The operation of an update on what an element holds and the operand; `None` for an operator with
 /// a name.
-fn combination(op: &UpdateOp) -> Option<Operation> {
+fn combination(op: &UpdateOp) -> Option<BinOp> {
     Some(match op {
-        UpdateOp::Sum => Operation::Add,
-        UpdateOp::Min => Operation::Min,
-        UpdateOp::Max => Operation::Max,
-        UpdateOp::And => Operation::BitAnd,
-        UpdateOp::Or => Operation::BitOr,
+        UpdateOp::Sum => BinOp::Add,
+        UpdateOp::Min => BinOp::Min,
+        UpdateOp::Max => BinOp::Max,
+        UpdateOp::And => BinOp::BitAnd,
+        UpdateOp::Or => BinOp::BitOr,
         UpdateOp::By(_) => return None,
     })
 }

@@ -13,7 +13,7 @@ use super::{
     Local, WrongValue,
     buffers::{Buffers, Piece},
     filling::{Filling, Owed},
-    forms::{Form, Forms, Operation, Place, UnaryOp, Version},
+    forms::{Form, Forms, Place, UnaryOp, Version},
     spec::{Spec, Versions},
 };
 use crate::{
@@ -465,7 +465,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         let index = self.forms.index;
         let lane = self.forms.of_aff(&Aff::var(lane), index, &mut |_, _| None);
         if let Some(s) = subscripts.get_mut(dense) {
-            *s = self.forms.binary(Operation::Add, index, *s, lane);
+            *s = self.forms.binary(BinOp::Add, index, *s, lane);
         }
     }
 

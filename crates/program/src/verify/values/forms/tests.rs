@@ -11,7 +11,7 @@ enum E {
     Element(usize),
     Int(DType, i64),
     Neg(DType, Box<E>),
-    Binary(Operation, DType, Box<E>, Box<E>),
+    Binary(BinOp, DType, Box<E>, Box<E>),
     Cast(DType, Box<E>),
     /// The first value where the one number is less than the other, otherwise the second.
     Select(DType, Box<[E; 4]>),
@@ -59,12 +59,12 @@ impl E {
             E::Binary(op, _, a, b) => {
                 let (a, b) = (a.value(elements), b.value(elements));
                 match op {
-                    Operation::Add => a + b,
-                    Operation::Sub => a - b,
-                    Operation::Mul => a.wrapping_mul(b),
-                    Operation::FloorDiv => a.div_euclid(b),
-                    Operation::FloorMod => a.rem_euclid(b),
-                    Operation::Min => a.min(b),
+                    BinOp::Add => a + b,
+                    BinOp::Sub => a - b,
+                    BinOp::Mul => a.wrapping_mul(b),
+                    BinOp::FloorDiv => a.div_euclid(b),
+                    BinOp::FloorMod => a.rem_euclid(b),
+                    BinOp::Min => a.min(b),
                     _ => a.max(b),
                 }
             }
@@ -97,7 +97,7 @@ impl E {
             }
             E::Select(t, of) => {
                 let [x, y, a, b] = [0, 1, 2, 3].map(|k| of[k].form(forms));
-                let cond = forms.binary(Operation::Lt, of[0].dtype(), x, y);
+                let cond = forms.binary(BinOp::Lt, of[0].dtype(), x, y);
                 forms.select(*t, cond, a, b)
             }
         }
@@ -129,7 +129,7 @@ impl Random {
                 E::Cast(dtype, self.of(from, depth - 1).into())
             }
             9 => {
-                let op = [Operation::FloorDiv, Operation::FloorMod][self.below(2)];
+                let op = [BinOp::FloorDiv, BinOp::FloorMod][self.below(2)];
                 let by = E::Int(dtype, [1, 2, 3, 100][self.below(4)]);
                 E::Binary(op, dtype, self.of(dtype, depth - 1).into(), by.into())
             }
@@ -140,7 +140,7 @@ impl Random {
                 E::Select(dtype, [x, y, self.of(dtype, depth - 1), self.of(dtype, depth - 1)].into())
             }
             _ => {
-                use Operation::{Add, Max, Min, Mul, Sub};
+                use BinOp::{Add, Max, Min, Mul, Sub};
                 let op = [Add, Sub, Mul, Add, Sub, Min, Max][self.below(7)];
                 E::Binary(op, dtype, self.of(dtype, depth - 1).into(), self.of(dtype, depth - 1).into())
             }
@@ -200,12 +200,11 @@ fn what_is_the_same_by_the_rules_of_arithmetic_has_one_form() {
         let t = TYPES[round % 6];
         let [x, y, z] = [0; 3].map(|_| random.of(t, 2));
         let element = E::Element(ELEMENTS.iter().position(|(own, _)| *own == t).unwrap());
-        let op = |op: Operation, a: &E, b: &E| E::Binary(op, t, a.clone().into(), b.clone().into());
-        let add = |a: &E, b: &E| op(Operation::Add, a, b);
-        let sub = |a: &E, b: &E| op(Operation::Sub, a, b);
-        let mul = |a: &E, b: &E| op(Operation::Mul, a, b);
-        let add_in =
-            |t: DType, a: &E, b: &E| E::Binary(Operation::Add, t, a.clone().into(), b.clone().into());
+        let op = |op: BinOp, a: &E, b: &E| E::Binary(op, t, a.clone().into(), b.clone().into());
+        let add = |a: &E, b: &E| op(BinOp::Add, a, b);
+        let sub = |a: &E, b: &E| op(BinOp::Sub, a, b);
+        let mul = |a: &E, b: &E| op(BinOp::Mul, a, b);
+        let add_in = |t: DType, a: &E, b: &E| E::Binary(BinOp::Add, t, a.clone().into(), b.clone().into());
         let int = |v: i64| E::Int(t, v);
         let wide = if t.is_unsigned() { DType::U64 } else { DType::I64 };
         let cast = |to: DType, a: &E| E::Cast(to, a.clone().into());
@@ -219,8 +218,8 @@ fn what_is_the_same_by_the_rules_of_arithmetic_has_one_form() {
             (sub(&x, &x), int(0)),
             (mul(&x, &int(1)), x.clone()),
             (E::Neg(t, x.clone().into()), sub(&int(0), &x)),
-            (op(Operation::FloorDiv, &x, &int(1)), x.clone()),
-            (op(Operation::FloorMod, &x, &int(1)), int(0)),
+            (op(BinOp::FloorDiv, &x, &int(1)), x.clone()),
+            (op(BinOp::FloorMod, &x, &int(1)), int(0)),
             (cast(t, &x), x.clone()),
             // The type of the same width has the same bits.
             (cast(t, &cast(twin(t), &x)), x.clone()),
@@ -280,11 +279,11 @@ fn functions_of_names_are_functions_again() {
 fn truth_values_decide_or_leave_the_other() {
     let mut forms = Forms::new(DType::I32);
     let [x, y] = [2, 3].map(|k| E::Element(k).form(&mut forms));
-    let other = forms.binary(Operation::Lt, DType::I32, x, y);
+    let other = forms.binary(BinOp::Lt, DType::I32, x, y);
     for truth in [false, true] {
         let one = forms.number(Number::Bool(truth));
         for (a, b) in [(one, other), (other, one)] {
-            let [and, or] = [Operation::And, Operation::Or].map(|op| forms.binary(op, DType::Bool, a, b));
+            let [and, or] = [BinOp::And, BinOp::Or].map(|op| forms.binary(op, DType::Bool, a, b));
             assert_eq!((and, or), if truth { (other, one) } else { (one, other) }, "{truth}");
         }
     }
@@ -297,7 +296,7 @@ fn a_remainder_by_zero_is_not_its_dividend() {
     for dtype in TYPES {
         let x = E::Element(ELEMENTS.iter().position(|(own, _)| *own == dtype).unwrap()).form(&mut forms);
         let zero = forms.int(dtype, 0);
-        assert_ne!(forms.binary(Operation::FloorMod, dtype, x, zero), x, "{dtype}");
+        assert_ne!(forms.binary(BinOp::FloorMod, dtype, x, zero), x, "{dtype}");
     }
 }
 
@@ -310,13 +309,13 @@ fn quotients_of_data_are_no_indices() {
     let name = forms.of_aff(&Aff::var("i"), DType::I32, &mut |_, _| None);
     for (of, checked) in [(data, false), (name, true)] {
         let (two, four) = (forms.int(DType::I32, 2), forms.int(DType::I32, 4));
-        let half = forms.binary(Operation::FloorDiv, DType::I32, of, two);
+        let half = forms.binary(BinOp::FloorDiv, DType::I32, of, two);
         assert_eq!(forms.is_index(half), checked);
-        let product = forms.binary(Operation::Mul, DType::I32, half, four);
+        let product = forms.binary(BinOp::Mul, DType::I32, half, four);
         let widened_late = forms.cast(DType::I64, product, &|_, _| true);
         let widened = forms.cast(DType::I64, half, &|_, _| true);
         let four = forms.int(DType::I64, 4);
-        let widened_first = forms.binary(Operation::Mul, DType::I64, widened, four);
+        let widened_first = forms.binary(BinOp::Mul, DType::I64, widened, four);
         assert_eq!(widened_late == widened_first, checked);
     }
 }

@@ -8,7 +8,10 @@ use loopwright_legality::{conditional_reads, context, flat_nests};
 use loopwright_poly::System;
 
 use super::{At, Spec, version};
-use crate::verify::values::forms::{Form, Forms, Node, Operation, Place};
+use crate::{
+    BinOp,
+    verify::values::forms::{Form, Forms, Node, Place},
+};
 
 impl Spec<'_> {
     pub(super) fn element_of_state(
@@ -103,7 +106,7 @@ impl Spec<'_> {
         let value = self.name(forms, lane, index, at);
         let lower = self.lower(lane);
         let lower = forms.int(index, lower);
-        forms.binary(Operation::Sub, index, value, lower)
+        forms.binary(BinOp::Sub, index, value, lower)
     }
 
     /// A lane counts from this value in some loop: any will do that all accesses have in common.
