@@ -1,6 +1,6 @@
 //! Searches of `tune` that are interrupted or killed: what is kept, and how they go on.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::common::{Folder, example, out};
 
@@ -10,40 +10,38 @@ fn whole_lines(log: &str) -> usize {
     text.split(|b| *b == b'\n').filter(|l| serde_json::from_slice::<serde_json::Value>(l).is_ok()).count()
 }
 
+/// A search of segmented sums on the emulator, of 25 points for each of these numbers of rows.
+fn search(folder: &Folder, block_rows: &str) -> Command {
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
+    let space = format!("width in powers(8, 128)\nrows in powers(4, 64)\nblock_rows in [{block_rows}]\n");
+    let space = folder.file("all.space", space);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loopwright"));
+    command.args(["tune", &kernel, &pipeline, &space, "--device", "emulator"]);
+    command.args(["--set", "nseg=4096", "--set", "len=512"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Waits until a log has so many records, or the search ends.
+fn wait_for(records: usize, log: &str, child: &mut Child) {
+    while whole_lines(log) < records && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn a_search_that_was_killed_goes_on_with_its_log() {
     let folder = Folder::new("killed");
-    let (kernel, pipeline) =
-        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
-    let space =
-        folder.file("all.space", "width in powers(8, 128)\nrows in powers(4, 64)\nblock_rows in [32, 64]\n");
     let log = folder.path("log.jsonl");
-    let args = |log: &'static str| {
-        let mut args = vec!["tune", "KERNEL", "PIPELINE", "SPACE", "--device", "emulator", "--log", log];
-        args.extend(["--set", "nseg=4096", "--set", "len=512", "--sample", "nseg=256"]);
-        args
+    let search = |log: &str| {
+        let mut command = search(&folder, "32, 64");
+        command.args(["--sample", "nseg=256", "--log", log]);
+        command
     };
-    let filled = |args: Vec<&str>| -> Vec<String> {
-        let fill = |a: &str| match a {
-            "KERNEL" => kernel.clone(),
-            "PIPELINE" => pipeline.clone(),
-            "SPACE" => space.clone(),
-            "LOG" => log.clone(),
-            "OTHER" => folder.path("other.jsonl"),
-            a => a.to_owned(),
-        };
-        args.into_iter().map(fill).collect()
-    };
-    let mut child = Command::new(env!("CARGO_BIN_EXE_loopwright"))
-        .args(filled(args("LOG")))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while whole_lines(&log) < 5 && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    let ended = |log: &str| out(&search(log).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap());
+    let mut child = search(&log).spawn().unwrap();
+    wait_for(5, &log, &mut child);
     child.kill().unwrap();
     child.wait().unwrap();
     let kept = whole_lines(&log);
@@ -53,13 +51,11 @@ fn a_search_that_was_killed_goes_on_with_its_log() {
     let end = bytes.iter().rposition(|b| *b == b'\n').unwrap();
     std::fs::write(&log, &bytes[..end - 20]).unwrap();
 
-    let again =
-        out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("LOG"))).output().unwrap());
+    let again = ended(&log);
     assert!(again.contains(&format!("\n{} outcomes were taken from the log\n", kept - 1)), "{again}");
     assert!(again.contains(&format!("\nnote: line {kept} of {log} is torn or no record")), "{again}");
     // The same as a search that was never interrupted.
-    let whole =
-        out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("OTHER"))).output().unwrap());
+    let whole = ended(&folder.path("other.jsonl"));
     let of = |text: &str| -> Vec<String> {
         text.lines()
             .filter(|l| {
@@ -70,14 +66,13 @@ fn a_search_that_was_killed_goes_on_with_its_log() {
     };
     assert_eq!(of(&again), of(&whole));
     // And a third search has nothing left to do.
-    let third =
-        out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("LOG"))).output().unwrap());
+    let third = ended(&log);
     assert!(third.contains("\n50 outcomes were taken from the log\n"), "{third}");
 }
 
 /// Interrupts a search, and adds what it says then to the text.
 #[cfg(unix)]
-fn interrupt(mut child: std::process::Child, mut errors: impl std::io::Read, text: &mut String) {
+fn interrupt(mut child: Child, mut errors: impl std::io::Read, text: &mut String) {
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     errors.read_to_string(text).unwrap();
@@ -92,26 +87,17 @@ fn an_interrupted_search_says_how_to_go_on() {
     use std::io::BufRead;
 
     let folder = Folder::new("interrupted");
-    let (kernel, pipeline) =
-        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
-    let space =
-        folder.file("all.space", "width in powers(8, 128)\nrows in powers(4, 64)\nblock_rows in [32, 64]\n");
     let log = folder.path("log.jsonl");
     for with_log in [true, false] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_loopwright"));
-        command.args(["tune", &kernel, &pipeline, &space, "--device", "emulator"]);
-        command.args(["--set", "nseg=4096", "--set", "len=512"]);
+        let mut command = search(&folder, "32, 64");
         if with_log {
             command.args(["--sample", "nseg=256", "--log", &log]);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
         let mut text = String::new();
         if with_log {
-            while whole_lines(&log) < 5 && child.try_wait().unwrap().is_none() {
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
+            wait_for(5, &log, &mut child);
         } else {
             // The note that the whole problem takes long comes before the search.
             errors.read_line(&mut text).unwrap();
@@ -135,21 +121,13 @@ fn an_interrupted_search_says_how_to_go_on() {
 #[test]
 fn an_interrupted_search_writes_its_files() {
     let folder = Folder::new("interrupted-files");
-    let (kernel, pipeline) =
-        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
-    let space =
-        folder.file("all.space", "width in powers(8, 128)\nrows in powers(4, 64)\nblock_rows in [32, 64]\n");
     let [log, html, best, record] =
         ["log.jsonl", "page.html", "best.pipe", "tuned.json"].map(|name| folder.path(name));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_loopwright"));
-    command.args(["tune", &kernel, &pipeline, &space, "--device", "emulator"]);
-    command.args(["--set", "nseg=4096", "--set", "len=512", "--sample", "nseg=512"]);
-    command.args(["--log", &log, "--html", &html, "--best", &best, "--record", &record]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = search(&folder, "32, 64");
+    command.args(["--sample", "nseg=512", "--log", &log, "--html", &html, "--best", &best]);
+    command.args(["--record", &record]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    while whole_lines(&log) < 2 && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    wait_for(2, &log, &mut child);
     assert!(child.try_wait().unwrap().is_none(), "it was interrupted before it ended");
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
@@ -182,19 +160,8 @@ fn an_interrupt_runs_no_destructors_of_libraries() {
     let library = folder.path("abort.so");
     let made = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, &source]).status().unwrap();
     assert!(made.success());
-    let space =
-        folder.file("all.space", "width in powers(8, 128)\nrows in powers(4, 64)\nblock_rows in [32]\n");
-    let (kernel, pipeline) =
-        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
-    let mut child = Command::new(env!("CARGO_BIN_EXE_loopwright"))
-        .args(["tune", &kernel, &pipeline, &space, "--device", "emulator"])
-        .args(["--set", "nseg=4096", "--set", "len=512"])
-        .env("LD_PRELOAD", &library)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = search(&folder, "32");
+    let mut child = command.env("LD_PRELOAD", &library).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut text = String::new();
     errors.read_line(&mut text).unwrap();
