@@ -25,7 +25,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Lookup, Name};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Lookup, Name, TypeTable};
 use loopwright_poly::{Result, System, Table, TableSet};
 
 use owners::Owners;
@@ -83,8 +83,8 @@ pub struct Comparison<'a, 'k> {
     outcome: Outcome,
     answers: Table<Vec<Constraint>, bool>,
     lowers: Table<Name, Option<Aff>>,
-    /// Lookup tables of the declared kernel, built on first use.
-    declared: Option<Lookup<'k>>,
+    /// Lookup tables and types of the declared kernel, built on first use.
+    declared: Option<(Lookup<'k>, TypeTable<'k>)>,
     /// Number of queries on integer sets so far.
     pub queries: usize,
 }
@@ -411,7 +411,10 @@ impl<'a, 'k> Comparison<'a, 'k> {
         system: &System,
     ) -> Result<bool> {
         let new = self.new;
-        let declared = self.declared.get_or_insert_with(|| Lookup::new(new.kernel.declared()));
+        let declared = self.declared.get_or_insert_with(|| {
+            let declared = new.kernel.declared();
+            (Lookup::new(declared), TypeTable::new(declared))
+        });
         let Some(first) = new.pure_write(declared, &new.parts[p], k)? else { return Ok(false) };
         let Some(second) = new.pure_write(declared, &new.parts[q], l)? else { return Ok(false) };
         value::same(new, &first, &second, system, &mut self.queries)

@@ -91,6 +91,42 @@ fn statements_of_one_value_change_places() {
     assert_eq!(swapped("y[i + 1] = x[i]", "y[j] = x[j]"), "refuted");
 }
 
+/// What changes no number of the type may be written or not.
+#[test]
+fn one_number_has_many_forms() {
+    for (first, second) in [
+        ("x[i]", "1.0*x[j]"),
+        ("x[i]", "x[j]*1.0/1.0 - 0.0"),
+        ("x[i]", "cast(f32, cast(f64, x[j]))"),
+        ("s*x[i] + 2.0", "2.0 + x[j]*s"),
+        ("min(x[i], s)", "min(s, x[j])"),
+        ("if(x[i] > s, x[i], s)", "if(s < x[j], 1.0*x[j], s)"),
+        ("cast(f32, p[i])", "cast(f32, (p[j]*1 + 0)//1)"),
+        ("cast(f32, p[i] ^ 5)", "cast(f32, 5 ^ p[j])"),
+        ("cast(f32, i + 1)", "cast(f32, 1 + j)"),
+    ] {
+        let verdict = swapped(&format!("y[i] = {first}"), &format!("y[j] = {second}"));
+        assert_eq!(verdict, "order", "{first}, {second}");
+    }
+    for (first, second) in [
+        ("x[i]", "-1.0*x[j]"),
+        ("x[i]", "2.0*x[j]"),
+        ("x[i]", "cast(f32, cast(f16, x[j]))"),
+        ("x[i] - s", "s - x[j]"),
+        ("x[i]/s", "s/x[j]"),
+        ("x[i] + s + 0.1", "x[j] + (s + 0.1)"),
+        ("if(x[i] < s, x[i], s)", "if(s < x[j], x[j], s)"),
+        ("cast(f32, p[i])", "cast(f32, p[j] - 1)"),
+        ("cast(f32, p[i] << 1)", "cast(f32, 1 << p[j])"),
+    ] {
+        let verdict = swapped(&format!("y[i] = {first}"), &format!("y[j] = {second}"));
+        assert_eq!(verdict, "refuted", "{first}, {second}");
+    }
+    // The sum with a positive zero is one, where the number is a negative zero.
+    assert!(!is_proved(&swapped("y[i] = x[i]", "y[j] = x[j] + 0.0")));
+    assert!(!is_proved(&swapped("y[i] = x[i]", "y[j] = 0.0 + x[j]")));
+}
+
 /// One of two loops runs backwards: the last value of a cell is that of its first round, which is
 /// the same one if it comes from the other loop.
 #[test]

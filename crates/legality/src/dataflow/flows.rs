@@ -15,9 +15,12 @@
 //! each condition is made of reads, of which the same is shown, and of two executions in a chain
 //! the same one is the later.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet, HashSet},
+};
 
-use loopwright_kernel_ir::{Aff, Constraint, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Name, TypeTable};
 use loopwright_poly::{Access, Map, Set, Sources, Table, flow};
 
 use super::{Checked, why};
@@ -123,12 +126,14 @@ pub(super) fn unite(view: &mut View, seen: Seen, map: Map) -> Checked<()> {
 /// the kernel writes.
 pub(super) fn values(view: &View, declared: &Model<'_>) -> Checked<View> {
     let mut found = View::new();
+    let types = OnceCell::new();
+    let types = || types.get_or_init(|| TypeTable::new(declared.kernel));
     for (seen, map) in view {
         let value = match seen {
             Seen::Definition(id, target) => declared
                 .lookup
                 .instruction(id)
-                .and_then(|i| Some((i, written(&declared.lookup, i, *target)?))),
+                .and_then(|i| Some((i, written(&declared.lookup, types(), i, *target)?))),
             _ => None,
         };
         match value {
