@@ -39,13 +39,13 @@ fn what_is_refused_is_wrong_and_what_is_proved_is_right() {
 #[test]
 fn a_refusal_by_the_final_check_is_a_failure() {
     let kernel = "\
-kernel k(x: i32[n], y: i32[1], n: i32)
+kernel k(x: i64[n], y: i64[1], n: i32)
 assume 0 <= n
 domain { [i] : 0 <= i < n }
 reduction plus(v) {
-    state m: i32 = 0
+    state m: i64 = 0
     lift m = v
-    combine m = a.m + max(1, -3) * b.m
+    combine m = a.m + max(1, 9223372036854775807 + 1) * b.m
     result m
     commutes
 }

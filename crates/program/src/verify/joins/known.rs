@@ -123,8 +123,13 @@ pub(super) fn computed(op: BinOp, a: i64, b: i64) -> Option<i64> {
         BinOp::Add => a.checked_add(b)?,
         BinOp::Sub => a.checked_sub(b)?,
         BinOp::Mul => a.checked_mul(b)?,
-        BinOp::FloorDiv | BinOp::TruncDiv if b > 0 && a >= 0 => a / b,
-        BinOp::FloorMod | BinOp::TruncRem if b > 0 && a >= 0 => a % b,
+        BinOp::TruncDiv => a.checked_div(b)?,
+        BinOp::TruncRem => a.checked_rem(b)?,
+        BinOp::FloorDiv => a.checked_div(b)? - i64::from(a % b != 0 && (a < 0) != (b < 0)),
+        BinOp::FloorMod => match a.checked_rem(b)? {
+            rest if rest != 0 && (rest < 0) != (b < 0) => rest + b,
+            rest => rest,
+        },
         BinOp::Min => a.min(b),
         BinOp::Max => a.max(b),
         BinOp::And => (a != 0 && b != 0).into(),
@@ -170,14 +175,22 @@ mod tests {
     }
 
     #[test]
-    fn quotients_are_known_where_every_rounding_agrees() {
-        for op in [BinOp::FloorDiv, BinOp::TruncDiv] {
-            assert_eq!([computed(op, 7, 2), computed(op, 0, 3)], [Some(3), Some(0)]);
-            assert_eq!([computed(op, 7, 0), computed(op, -7, 2), computed(op, 7, -2)], [None; 3]);
+    fn quotients_round_down_or_towards_zero() {
+        for (a, b, floor, rest, cut, left) in [
+            (7, 2, 3, 1, 3, 1),
+            (0, 3, 0, 0, 0, 0),
+            (-6, 3, -2, 0, -2, 0),
+            (-7, 2, -4, 1, -3, -1),
+            (7, -2, -4, -1, -3, 1),
+            (-7, -2, 3, -1, 3, -1),
+            (i64::MIN, 3, i64::MIN / 3 - 1, 1, i64::MIN / 3, -2),
+        ] {
+            let found = [BinOp::FloorDiv, BinOp::FloorMod, BinOp::TruncDiv, BinOp::TruncRem];
+            let found = found.map(|op| computed(op, a, b));
+            assert_eq!(found, [floor, rest, cut, left].map(Some), "{a} and {b}");
         }
-        for op in [BinOp::FloorMod, BinOp::TruncRem] {
-            assert_eq!([computed(op, 7, 2), computed(op, 6, 3)], [Some(1), Some(0)]);
-            assert_eq!([computed(op, 7, 0), computed(op, -7, 2), computed(op, 7, -2)], [None; 3]);
+        for op in [BinOp::FloorDiv, BinOp::TruncDiv, BinOp::FloorMod, BinOp::TruncRem] {
+            assert_eq!([computed(op, 7, 0), computed(op, i64::MIN, -1)], [None; 2]);
         }
     }
 

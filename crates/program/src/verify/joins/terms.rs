@@ -54,9 +54,10 @@ impl Term {
         }
     }
 
-    pub fn binary(op: BinOp, a: Term, b: Term) -> Term {
+    /// What an operation makes of two values of this type.
+    pub fn binary(op: BinOp, of: DType, a: Term, b: Term) -> Term {
         if let (Term::Int(a), Term::Int(b)) = (&a, &b)
-            && let Some(value) = of_small(op, *a, *b)
+            && let Some(value) = of_small(op, of, *a, *b)
         {
             return Term::Int(value);
         }
@@ -131,18 +132,19 @@ pub(super) fn is_of(dtype: DType, v: i64) -> bool {
     matches!(dtype, DType::I64 | DType::U64) || (least..=most).contains(&v)
 }
 
-/// What an operation makes of two integers that is the same in every type in which it may be done:
-/// of 32 bits at least, or of floating point.
-fn of_small(op: BinOp, a: i64, b: i64) -> Option<i64> {
-    // `f32` holds what is compared. A negative number may stand for the bits of an unsigned one.
+/// What an operation makes of two integers as values of a type, if it is the same number in every
+/// type in which it may be done: of 32 bits at least, or of floating point.
+fn of_small(op: BinOp, of: DType, a: i64, b: i64) -> Option<i64> {
+    // `f32` holds what is compared. A negative number stands for the bits of an unsigned one.
     let most = if op.is_comparison() { 1 << 24 } else { i64::from(i32::MAX) };
-    let small = 0..=most;
+    let least = if of.is_unsigned() || of == DType::Bool { 0 } else { -most };
+    let small = least..=most;
     if !small.contains(&a) || !small.contains(&b) {
         return None;
     }
     let value = match op {
-        BinOp::Shl if b < 31 => a << b,
-        BinOp::Shr if b < 31 => a >> b,
+        BinOp::Shl if (0..31).contains(&b) => a << b,
+        BinOp::Shr if (0..31).contains(&b) => a >> b,
         BinOp::BitAnd => a & b,
         BinOp::BitOr => a | b,
         BinOp::BitXor => a ^ b,
@@ -369,16 +371,16 @@ fn pattern(e: &Typed, operator: &ReductionOp) -> Option<Term> {
         TypedKind::Binary(BinaryOp::FloorDiv, a, one) if a.dtype.is_integer() && is_one(one) => of(a)?,
         TypedKind::Binary(BinaryOp::Mod, a, one) if a.dtype.is_integer() && is_one(one) => Term::Int(0),
         TypedKind::Binary(BinaryOp::FloorDiv, a, b) if a.dtype.is_float() => {
-            Term::Op(Op::Call(Name::new("floor")), vec![Term::binary(BinOp::Div, of(a)?, of(b)?)])
+            Term::Op(Op::Call(Name::new("floor")), vec![Term::binary(BinOp::Div, a.dtype, of(a)?, of(b)?)])
         }
-        TypedKind::Binary(op, a, b) => Term::binary(BinOp::from(*op), of(a)?, of(b)?),
+        TypedKind::Binary(op, a, b) => Term::binary(BinOp::from(*op), a.dtype, of(a)?, of(b)?),
         TypedKind::If(c, a, b) => Term::select(of(c)?, of(a)?, of(b)?),
         TypedKind::Convert(a) | TypedKind::Cast(a) => of(a)?.cast(a.dtype, e.dtype),
         TypedKind::Call { function, args, .. } => {
             let mut args: Vec<Term> = args.iter().map(of).collect::<Option<_>>()?;
             match (function.as_str(), args.len()) {
-                ("min", 2) => Term::binary(BinOp::Min, args.remove(0), args.remove(0)),
-                ("max", 2) => Term::binary(BinOp::Max, args.remove(0), args.remove(0)),
+                ("min", 2) => Term::binary(BinOp::Min, e.dtype, args.remove(0), args.remove(0)),
+                ("max", 2) => Term::binary(BinOp::Max, e.dtype, args.remove(0), args.remove(0)),
                 _ => Term::Op(Op::Call(function.clone()), args),
             }
         }
@@ -405,7 +407,7 @@ mod tests {
             (BinOp::Add, int(3), float(1.5), 4.5),
             (BinOp::Mul, int(2), float(1.5), 3.0),
         ] {
-            let found = Term::binary(op, a.clone(), b.clone());
+            let found = Term::binary(op, DType::F32, a.clone(), b.clone());
             assert_eq!(found.number(), Some(wanted), "{a:?} {op:?} {b:?}: {found:?}");
         }
     }
@@ -431,18 +433,29 @@ mod tests {
     fn what_means_the_same_has_one_form() {
         let (a, b) = (|| single(0), || single(1));
         for (one, other) in [
-            (Term::binary(BinOp::Gt, a(), b()), Term::binary(BinOp::Lt, b(), a())),
-            (Term::binary(BinOp::Ge, a(), b()), Term::binary(BinOp::Le, b(), a())),
+            (Term::binary(BinOp::Gt, DType::I32, a(), b()), Term::binary(BinOp::Lt, DType::I32, b(), a())),
+            (Term::binary(BinOp::Ge, DType::I32, a(), b()), Term::binary(BinOp::Le, DType::I32, b(), a())),
             (Term::unary(UnOp::Not, Term::unary(UnOp::Not, a())), a()),
             (Term::unary(UnOp::Neg, Term::unary(UnOp::Neg, a())), a()),
-            (Term::binary(BinOp::Add, a(), Term::Int(0)), a()),
-            (Term::binary(BinOp::Mul, a(), Term::Float(1.0)), a()),
-            (Term::binary(BinOp::Sub, a(), Term::unary(UnOp::Neg, b())), Term::binary(BinOp::Add, a(), b())),
+            (Term::binary(BinOp::Add, DType::I32, a(), Term::Int(0)), a()),
+            (Term::binary(BinOp::Mul, DType::I32, a(), Term::Float(1.0)), a()),
+            (
+                Term::binary(BinOp::Sub, DType::I32, a(), Term::unary(UnOp::Neg, b())),
+                Term::binary(BinOp::Add, DType::I32, a(), b()),
+            ),
         ] {
             assert_eq!(format!("{one:?}"), format!("{other:?}"));
         }
         let int = Term::Int;
         for (op, x, y, value) in [
+            (BinOp::Max, 1, -3, Some(1)),
+            (BinOp::Min, 1, -3, Some(-3)),
+            (BinOp::Lt, -1, 2, Some(1)),
+            (BinOp::Shl, -3, 2, Some(-12)),
+            (BinOp::Shr, -3, 1, Some(-2)),
+            (BinOp::Shl, 1, -1, None),
+            (BinOp::BitAnd, -4, 6, Some(4)),
+            (BinOp::Max, -(1 << 31), 0, None),
             (BinOp::Shl, 1, 16, Some(65536)),
             (BinOp::Shr, 9, 2, Some(2)),
             (BinOp::BitAnd, 12, 10, Some(8)),
@@ -460,22 +473,29 @@ mod tests {
             (BinOp::Shl, 1, 31, None),
             (BinOp::Shl, 4, 30, None),
             (BinOp::FloorDiv, 7, 0, None),
-            (BinOp::FloorDiv, -7, 2, None),
-            // The bits of an unsigned number, and what `f32` rounds.
-            (BinOp::Lt, -1, 2, None),
+            (BinOp::FloorDiv, -7, 2, Some(-4)),
+            (BinOp::FloorMod, -7, 4, Some(1)),
+            // What `f32` rounds.
             (BinOp::Lt, 1 << 24, (1 << 24) + 1, None),
         ] {
-            let found = Term::binary(op, int(x), int(y));
+            let found = Term::binary(op, DType::I32, int(x), int(y));
             let is = matches!(found, Term::Int(v) if Some(v) == value);
             assert!(is || value.is_none() && matches!(found, Term::Op(..)), "{op:?} {x} {y}: {found:?}");
         }
+        // A negative number stands for the bits of an unsigned one.
+        for op in [BinOp::Max, BinOp::Min, BinOp::Lt, BinOp::BitAnd, BinOp::Shr] {
+            for of in [DType::U32, DType::U64, DType::Bool] {
+                let found = Term::binary(op, of, int(1), int(-3));
+                assert!(matches!(found, Term::Op(..)), "{op:?} of {of}: {found:?}");
+            }
+        }
         // A state of floating-point numbers is rounded by it.
-        assert!(matches!(Term::binary(BinOp::FloorDiv, a(), int(1)), Term::Op(..)));
+        assert!(matches!(Term::binary(BinOp::FloorDiv, DType::I32, a(), int(1)), Term::Op(..)));
         assert_eq!(format!("{:?}", Term::select(int(1), a(), b())), format!("{:?}", a()));
         assert_eq!(format!("{:?}", Term::select(int(0), a(), b())), format!("{:?}", b()));
         let (great, less) = ((1 << 53) + 1, (1 << 53) - 1);
         for (op, a, b, wanted) in [(BinOp::Add, great, 2, great + 2), (BinOp::Mul, less, 3, 3 * less)] {
-            let found = Term::binary(op, Term::Int(a), Term::Int(b));
+            let found = Term::binary(op, DType::I32, Term::Int(a), Term::Int(b));
             assert!(matches!(found, Term::Int(v) if v == wanted), "{found:?}");
         }
     }
@@ -487,7 +507,7 @@ mod tests {
         let quotient = Expr::binary(BinaryOp::FloorDiv, Expr::Name(Name::new("a.v")), Expr::Int(1));
         divides.combine = vec![Expr::binary(BinaryOp::Add, quotient, Expr::Name(Name::new("b.v")))];
         divides.state[0].name = Name::new("v");
-        let joined = Term::binary(BinOp::Add, single(0), single(1));
+        let joined = Term::binary(BinOp::Add, DType::I32, single(0), single(1));
         assert!(patterns(&divides, DType::I32).joined(&joined).is_some());
         assert!(patterns(&divides, DType::F32).joined(&joined).is_none());
     }
@@ -537,7 +557,7 @@ mod tests {
             let both = Content::single(4, 0).with(&Content::single(4, 1), true);
             for op in [sums.as_slice(), &[BinOp::Sub, BinOp::BitXor]].concat() {
                 for (a, b) in [(0, 1), (1, 0)] {
-                    let found = patterns.joined(&Term::binary(op, single(a), single(b)));
+                    let found = patterns.joined(&Term::binary(op, DType::I32, single(a), single(b)));
                     assert_eq!(
                         found.map(|parts| parts.content),
                         (op == own).then(|| both.clone()),
@@ -545,9 +565,10 @@ mod tests {
                     );
                 }
             }
-            let third = Term::binary(own, Term::binary(own, single(0), single(1)), single(2));
+            let third =
+                Term::binary(own, DType::I32, Term::binary(own, DType::I32, single(0), single(1)), single(2));
             assert!(patterns.joined(&third).is_none(), "{name} of three");
-            let other = Term::binary(own, single(0), part(1, Content::single(4, 1)));
+            let other = Term::binary(own, DType::I32, single(0), part(1, Content::single(4, 1)));
             assert!(patterns.joined(&other).is_none(), "{name} of another value of the state");
         }
     }
@@ -557,7 +578,7 @@ mod tests {
     fn an_operator_that_does_not_commute_joins_in_order_alone() {
         let ordered = ReductionOp { commutes: false, ..library("sum") };
         let patterns = patterns(&ordered, DType::I32);
-        assert!(patterns.joined(&Term::binary(BinOp::Add, single(0), single(1))).is_none());
+        assert!(patterns.joined(&Term::binary(BinOp::Add, DType::I32, single(0), single(1))).is_none());
         // A comparison says which of its states is which.
         let state = |side: &str| Expr::Name(Name::new(format!("{side}.{}", ordered.state[0].name)));
         let less = Expr::binary(BinaryOp::Lt, state("a"), state("b"));
@@ -566,7 +587,7 @@ mod tests {
         let patterns = self::patterns(&ordered, DType::I32);
         let of = |first: Content, second: Content| {
             let (first, second) = (part(0, first), part(0, second));
-            let less = Term::binary(BinOp::Lt, first.clone(), second.clone());
+            let less = Term::binary(BinOp::Lt, DType::I32, first.clone(), second.clone());
             let term = Term::select(less, first, second);
             patterns.joined(&term).map(|parts| parts.content)
         };

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use loopwright_kernel_ir::DType;
+
 use super::{
     super::{
         known::{Cell, Known, Values, computed, known},
@@ -129,11 +131,12 @@ impl Run<'_> {
                     BinOp::TruncRem if a.dtype.is_unsigned() => BinOp::FloorMod,
                     op => *op,
                 };
+                let of = a.dtype;
                 let (a, b) = (self.of_block(a, wanted, active)?, self.of_block(b, wanted, active)?);
                 let mut found = Vec::with_capacity(threads);
                 for (thread, wanted) in wanted.iter().enumerate() {
                     found.push(match wanted {
-                        true => self.binary(op, a.at(thread), b.at(thread))?,
+                        true => self.binary(op, of, a.at(thread), b.at(thread))?,
                         false => Known::Nothing,
                     });
                 }
@@ -198,11 +201,13 @@ impl Run<'_> {
         })
     }
 
-    fn binary(&self, op: BinOp, a: &Known, b: &Known) -> Result<Known, Stop> {
+    /// What an operation makes of two values of a type.
+    fn binary(&self, op: BinOp, of: DType, a: &Known, b: &Known) -> Result<Known, Stop> {
+        let is_negative = |v: i64| of.is_unsigned() && v < 0;
         match (a, b) {
             // What is not known of bits is compared as it is written.
-            (Known::Int(_), Known::Int(_)) if is_of_bits(op) => {
-                Ok(match a.term().zip(b.term()).map(|(a, b)| Term::binary(op, a, b)) {
+            (Known::Int(x), Known::Int(y)) if is_of_bits(op) || is_negative(*x) || is_negative(*y) => {
+                Ok(match a.term().zip(b.term()).map(|(a, b)| Term::binary(op, of, a, b)) {
                     Some(Term::Int(value)) => Known::Int(value),
                     term => known(term),
                 })
@@ -214,7 +219,7 @@ impl Run<'_> {
                 let content = a.content.with(&b.content, true);
                 Ok(Known::Parts(Rc::new(Parts { number: Some(0), content })))
             }
-            (a, b) => Ok(known(a.term().zip(b.term()).map(|(a, b)| Term::binary(op, a, b)))),
+            (a, b) => Ok(known(a.term().zip(b.term()).map(|(a, b)| Term::binary(op, of, a, b)))),
         }
     }
 }
