@@ -9,6 +9,7 @@ pub(crate) mod depend;
 pub(crate) mod elect;
 pub(crate) mod extents;
 pub(crate) mod fragments;
+pub(crate) mod lifetimes;
 pub(crate) mod look_back;
 pub(crate) mod names;
 pub(crate) mod paths;

@@ -8,14 +8,14 @@
 //! whatever inames. Otherwise the value comes from another thread or block, or from an earlier
 //! iteration that another thread may have run, and the kernel is refused. Writers that cannot be
 //! the last one before the reader do not matter: a later nest may reuse a scalar for values of
-//! other threads. Whether a value is that of the right iteration is for legality to say.
+//! other threads. Nor do writers of which no execution touches a cell that an execution of the
+//! reader does, where the predicates of both hold. Whether a value is that of the right iteration
+//! is for legality to say.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{borrow::Cow, collections::HashSet};
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, Tag};
-use loopwright_legality::{
-    Access, Load, affine_predicate, conditions_before, contradicted, data_ranges, owner, primed,
-};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name};
+use loopwright_legality::{Access, conditions_before, owner, primed};
 use loopwright_poly::{Set, System};
 
 use crate::analyse::analysis::{Analysis, PartInfo};
@@ -49,6 +49,7 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
             .collect();
         let writers: Vec<(usize, &PartInfo)> = analysis.writers(name).collect();
         for r in readers {
+            let Some(writers) = meeting(analysis, name, &writers, r) else { continue };
             let writers = reaching(analysis, name, &writers, r);
             // The inames that distinguish owners, each with the first writer that has it.
             let mut parallel: Vec<(&Name, &PartInfo)> = Vec::new();
@@ -86,10 +87,58 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
+/// The writers that access a cell of the reader's in some execution, all of them if none does;
+/// `None` if the reader has no execution. Only predicates that are affine rule out something here:
+/// without them, parts that never run are left out before.
+fn meeting<'w, 'k>(
+    analysis: &Analysis<'k>,
+    array: &Name,
+    writers: &[(usize, &'w PartInfo)],
+    r: usize,
+) -> Option<Vec<(usize, &'w PartInfo)>> {
+    let holds = |p: usize| analysis.guarded(p);
+    let is_conditional = |p: usize| matches!(holds(p), Cow::Owned(_));
+    let mut rows = analysis.context.clone();
+    rows.extend(holds(r).constraints.iter().cloned());
+    if is_conditional(r) && is_never(&rows) {
+        return None;
+    }
+    let meets = |(w, writer): &&(usize, &PartInfo)| {
+        if !is_conditional(*w) && !is_conditional(r) {
+            return true;
+        }
+        let of = |info: &PartInfo, write: bool| -> Vec<Access> {
+            let all = info.execution.accesses.iter();
+            all.filter(|a| a.array == *array && a.write == write).cloned().collect()
+        };
+        let (written, read) = (of(writer, true), of(&analysis.parts[r], false));
+        written.iter().any(|x| read.iter().any(|y| pair(analysis, (*w, x), (r, y)) != Some(false)))
+    };
+    let found: Vec<_> = writers.iter().filter(meets).copied().collect();
+    Some(if found.is_empty() { writers.to_vec() } else { found })
+}
+
+/// Whether an execution of a writer and one of a reader access one cell, of whatever owners, where
+/// their predicates hold; `None` if a subscript is not affine.
+fn pair(analysis: &Analysis<'_>, (w, x): (usize, &Access), (r, y): (usize, &Access)) -> Option<bool> {
+    let (writer, reader) = (&analysis.parts[w], &analysis.parts[r]);
+    let mut rows = one_cell(analysis, (writer, x), (reader, y), std::iter::empty())?;
+    rows.extend(analysis.guarded(w).constraints.iter().cloned());
+    for c in &analysis.guarded(r).constraints {
+        rows.push(Constraint { kind: c.kind, aff: second(analysis, &c.aff).ok()? });
+    }
+    Some(!is_never(&rows))
+}
+
+/// Whether nothing satisfies all of these.
+fn is_never(rows: &[Constraint]) -> bool {
+    System::new(rows).and_then(|system| system.is_empty()).unwrap_or(false)
+}
+
 /// The writers that may be the last one before an execution of the reader: those before it in the
 /// text, and those after it in a common loop. If one of them writes, for each execution of the
 /// reader, all that this one reads, it hides all earlier ones.
-fn reaching<'w, 'k>(
+pub(super) fn reaching<'w, 'k>(
     analysis: &Analysis<'k>,
     array: &Name,
     writers: &[(usize, &'w PartInfo)],
@@ -189,7 +238,7 @@ fn covers(analysis: &Analysis<'_>, array: &Name, w: usize, r: usize) -> bool {
 /// Whether the conditions of the writer hold wherever the reader reads the array: they are among
 /// those under which it does, with the same meaning, and nothing that they read is written between
 /// the two.
-fn conditions_hold(analysis: &Analysis<'_>, array: &Name, w: usize, r: usize) -> bool {
+pub(super) fn conditions_hold(analysis: &Analysis<'_>, array: &Name, w: usize, r: usize) -> bool {
     let (writer, reader) = (&analysis.parts[w], &analysis.parts[r]);
     let (before, behind) = (analysis.instruction(writer), analysis.instruction(reader));
     let Some(predicate) = &before.predicate else { return true };
@@ -251,95 +300,14 @@ fn foreign(
     .help(remedy)
 }
 
-/// Private and shared temporaries and accumulators do not outlive their device kernel, nor one of
-/// its launches: a value that another kernel or launch reads has to be global. `kernels` are the
-/// parts of each device kernel.
-pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> Result<(), Diagnostic> {
-    let homes: HashMap<usize, usize> = kernels
-        .iter()
-        .enumerate()
-        .flat_map(|(kernel, parts)| parts.iter().map(move |p| (*p, kernel)))
-        .collect();
-    let home = |part: usize| homes.get(&part).copied();
-    // For each array, the kernels that write it, each with the first writer there.
-    let mut written: HashMap<&Name, Vec<usize>> = HashMap::new();
-    for array in analysis.touches.keys() {
-        let mut seen = HashSet::new();
-        let first = analysis.writers(array).map(|(w, _)| w).filter(|w| seen.insert(home(*w)));
-        written.insert(array, first.collect());
-    }
-    let mut of_instruction: HashMap<usize, usize> = HashMap::new();
-    for (r, reader) in analysis.parts.iter().enumerate() {
-        for access in reader.execution.accesses.iter().filter(|a| !a.write) {
-            let Some(temporary) = analysis.lookup.array(&access.array) else { continue };
-            if temporary.space == AddressSpace::Global {
-                continue;
-            }
-            // Usually all writers are in the reader's own kernel.
-            if written.get(&access.array).into_iter().flatten().any(|w| home(*w) != home(r)) {
-                let writers: Vec<_> = analysis.writers(&access.array).collect();
-                let reaching = reaching(analysis, &access.array, &writers, r);
-                if let Some((_, writer)) = reaching.iter().find(|(w, _)| home(*w) != home(r)) {
-                    let refusal = Diagnostic::new(
-                        "ends-with-kernel",
-                        format!(
-                            "{} reads `{}`, which {} writes in another device kernel: a {} \
-                             temporary does not outlive its kernel",
-                            reader.execution.part, access.array, writer.execution.part, temporary.space
-                        ),
-                    )
-                    .help(format!(
-                        "make `{}` global: set_address_space({}, global)",
-                        access.array, access.array
-                    ));
-                    return Err(match crosses(analysis, writer, reader, &access.array) {
-                        Some(witness) => refusal.witness(witness),
-                        None => refusal,
-                    });
-                }
-            }
-            let own = analysis.writers(&access.array).filter(|(w, _)| home(*w) == home(r));
-            let own: Vec<(&PartInfo, bool)> =
-                own.map(|(w, info)| (info, is_sure(analysis, access, w, r))).collect();
-            if let Some((writer, iname, witness)) = left_by_a_launch(analysis, &own, reader, access) {
-                return Err(Diagnostic::new(
-                    "ends-with-kernel",
-                    format!(
-                        "{} reads `{}`, which {} writes in the launch for another `{iname}`: a {} \
-                         temporary does not outlive its launch",
-                        reader.execution.part, access.array, writer.execution.part, temporary.space
-                    ),
-                )
-                .witness(witness)
-                .help(format!(
-                    "make `{}` global: set_address_space({}, global)",
-                    access.array, access.array
-                )));
-            }
-        }
-        let first = *of_instruction.entry(reader.instruction).or_insert(r);
-        if home(first) != home(r) {
-            return Err(Diagnostic::new(
-                "ends-with-kernel",
-                format!(
-                    "{} and {} lie in different device kernels, but share an accumulator",
-                    analysis.parts[first].execution.part, reader.execution.part
-                ),
-            )
-            .help("split the reduction outward, with a global temporary for the partial results"));
-        }
-    }
-    Ok(())
-}
-
 /// The names of the second of two executions.
-fn second(analysis: &Analysis<'_>, aff: &Aff) -> loopwright_poly::Result<Aff> {
+pub(super) fn second(analysis: &Analysis<'_>, aff: &Aff) -> loopwright_poly::Result<Aff> {
     aff.substitute(&|n| (!analysis.is_parameter(n)).then(|| Aff::var(primed(n))))
 }
 
 /// What it means that an execution writes a cell that a second one reads, if the owner is the same:
 /// a value belongs to its thread or its block. `None` if a subscript is not affine.
-fn one_cell(
+pub(super) fn one_cell(
     analysis: &Analysis<'_>,
     (writer, x): (&PartInfo, &Access),
     (reader, y): (&PartInfo, &Access),
@@ -358,154 +326,4 @@ fn one_cell(
         rows.push(Constraint::equal(&position, &second(analysis, &position).ok()?).ok()?);
     }
     Some(rows)
-}
-
-/// A function of the names of an execution, or of a second one, at a point.
-fn value_at(analysis: &Analysis<'_>, point: &BTreeMap<Name, i64>, aff: &Aff, is_second: bool) -> Option<i64> {
-    aff.eval(&|n| {
-        let name = if is_second && !analysis.is_parameter(n) { primed(n) } else { n.clone() };
-        Some(point.get(&name).copied().unwrap_or(0))
-    })
-}
-
-/// A part with its inames' values at a point, for messages: `s7 (i = 1)`.
-fn instance(
-    analysis: &Analysis<'_>,
-    point: &BTreeMap<Name, i64>,
-    info: &PartInfo,
-    is_second: bool,
-) -> Option<String> {
-    let mut values = Vec::new();
-    for iname in &info.inames {
-        let value = analysis.canonical(&Aff::var(iname)).ok()?;
-        values.push(format!("{iname} = {}", value_at(analysis, point, &value, is_second)?));
-    }
-    Some(format!("{} ({})", info.execution.part, values.join(", ")))
-}
-
-/// `[1, 2]`, nothing for a scalar.
-fn cell_text(
-    analysis: &Analysis<'_>,
-    point: &BTreeMap<Name, i64>,
-    access: &Access,
-    is_second: bool,
-) -> Option<String> {
-    let mut cell = Vec::new();
-    for s in &access.subscripts {
-        cell.push(value_at(analysis, point, s.as_ref()?, is_second)?.to_string());
-    }
-    Some(if cell.is_empty() { String::new() } else { format!("[{}]", cell.join(", ")) })
-}
-
-/// ` with n = 1`, nothing without parameters.
-fn parameters_text(analysis: &Analysis<'_>, point: &BTreeMap<Name, i64>) -> String {
-    let parameters: Vec<String> =
-        point.iter().filter(|(n, _)| analysis.is_parameter(n)).map(|(n, v)| format!("{n} = {v}")).collect();
-    if parameters.is_empty() { String::new() } else { format!(" with {}", parameters.join(", ")) }
-}
-
-/// An execution that reads what another one wrote before the end of a kernel.
-fn crosses(analysis: &Analysis<'_>, writer: &PartInfo, reader: &PartInfo, array: &Name) -> Option<String> {
-    let of = |info: &PartInfo, write: bool| {
-        info.execution.accesses.iter().find(|a| a.array == *array && a.write == write).cloned()
-    };
-    let (x, y) = (of(writer, true)?, of(reader, false)?);
-    let mut rows = one_cell(analysis, (writer, &x), (reader, &y), HardwareAxis::all())?;
-    rows.extend(analysis.predicate(writer)?);
-    for c in analysis.predicate(reader)? {
-        rows.push(Constraint { kind: c.kind, aff: second(analysis, &c.aff).ok()? });
-    }
-    // What both load is as declared, or there is no example.
-    let kernel = analysis.kernel;
-    let mut loads = writer.execution.loads.clone();
-    rows.extend(data_ranges(kernel, &loads).ok()?);
-    for c in data_ranges(kernel, &reader.execution.loads).ok()? {
-        rows.push(Constraint { kind: c.kind, aff: second(analysis, &c.aff).ok()? });
-    }
-    for load in &reader.execution.loads {
-        let arguments = load.arguments.iter().map(|aff| second(analysis, aff)).collect::<Result<_, _>>();
-        loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments: arguments.ok()? });
-    }
-    let point = System::new(&rows).ok()?.sample(&Default::default()).ok()??;
-    if contradicted(&point, &loads, &kernel.facts).ok()?.is_some() {
-        return None;
-    }
-    Some(format!(
-        "{} writes `{array}{}` in one kernel and {} reads it in another{}",
-        instance(analysis, &point, writer, false)?,
-        cell_text(analysis, &point, &x, false)?,
-        instance(analysis, &point, reader, true)?,
-        parameters_text(analysis, &point)
-    ))
-}
-
-/// Whether a writer writes for each of its instances for which the reader reads what it writes: it
-/// has no condition on data, or one under which the reader is too.
-fn is_sure(analysis: &Analysis<'_>, access: &Access, w: usize, r: usize) -> bool {
-    let instruction = analysis.instruction(&analysis.parts[w]);
-    instruction.predicate.is_none()
-        || affine_predicate(&analysis.lookup, instruction).is_some()
-        || (w < r && conditions_hold(analysis, &access.array, w, r))
-}
-
-/// A read of a cell that a writer of the same kernel writes in an earlier launch, for another value
-/// of a loop of the host around, while nothing writes it in the launch of the reader: that writer,
-/// the iname of the loop, and the execution. Writers come with whether they write for certain.
-/// Whether a launch writes the cell before it reads it is checked in the finished program.
-fn left_by_a_launch<'w>(
-    analysis: &Analysis<'_>,
-    writers: &[(&'w PartInfo, bool)],
-    reader: &PartInfo,
-    access: &Access,
-) -> Option<(&'w PartInfo, Name, String)> {
-    let is_host = |n: &&Name| analysis.kernel.tag(n) == Tag::Host;
-    let host: Vec<&Name> = reader.execution.loops.iter().filter(is_host).collect();
-    if host.is_empty() || writers.iter().any(|(w, _)| w.filling.is_some()) {
-        return None;
-    }
-    let space = analysis.lookup.array(&access.array)?.space;
-    let owned = owner(space);
-    let goes = |n: &Name| !n.ends_with('\'') && !analysis.is_parameter(n);
-    // The executions of the reader that read what a launch has written: another, and their own.
-    let (mut elsewhere, mut own): (Vec<(&PartInfo, &Name, System)>, Vec<System>) = (Vec::new(), Vec::new());
-    for (writer, is_sure) in writers {
-        for x in writer.execution.accesses.iter().filter(|a| a.write && a.array == access.array) {
-            let owners = HardwareAxis::all().filter(|axis| owned.contains(*axis));
-            let another = System::new(&one_cell(analysis, (writer, x), (reader, access), owners)?).ok()?;
-            let same = one_cell(analysis, (writer, x), (reader, access), std::iter::empty())?;
-            let mut equal = Vec::new();
-            for iname in &host {
-                let (first, later) = (Aff::var(*iname), second(analysis, &Aff::var(*iname)).ok()?);
-                let mut rows = equal.clone();
-                rows.push(Constraint::lt(&first, &later).ok()?);
-                for system in another.with(&rows).ok()?.project_exactly(&goes).ok()? {
-                    elsewhere.push((*writer, *iname, system));
-                }
-                equal.push(Constraint::equal(&first, &later).ok()?);
-            }
-            if *is_sure {
-                own.extend(System::new(&same).ok()?.with(&equal).ok()?.project_exactly(&goes).ok()?);
-            }
-        }
-    }
-    let mut dims: Vec<Name> = Vec::new();
-    for system in elsewhere.iter().map(|(.., s)| s).chain(&own) {
-        dims.extend(system.names().into_iter().filter(|n| n.ends_with('\'')));
-    }
-    dims.sort();
-    dims.dedup();
-    let own = Set::from_systems(&dims, own).ok()?;
-    for (writer, iname, system) in elsewhere {
-        let left = Set::from_systems(&dims, vec![system]).ok()?.subtract(&own).ok()?;
-        let Some(point) = left.sample(&BTreeMap::new()).ok()? else { continue };
-        let witness = format!(
-            "{} reads `{}{}`, which is not written in the same launch{}",
-            instance(analysis, &point, reader, true)?,
-            access.array,
-            cell_text(analysis, &point, access, true)?,
-            parameters_text(analysis, &point)
-        );
-        return Some((writer, iname.clone(), witness));
-    }
-    None
 }

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     Hazards, LowerOptions,
-    analyse::{analysis::Analysis, private, ranges::with_coordinates},
+    analyse::{analysis::Analysis, lifetimes, private, ranges::with_coordinates},
     flat,
     program::Note,
     schedule::{
@@ -54,7 +54,7 @@ pub(crate) fn schedule(
     }
     if hazards == Hazards::Refused {
         let parts: Vec<Vec<usize>> = host.kernels.iter().map(|k| k.parts.clone()).collect();
-        private::check_kernels(analysis, &parts)?;
+        lifetimes::check(analysis, &parts)?;
     }
     early::decide(&nodes, &mut host.kernels);
     Ok(Schedule { host: nodes, kernels: host.kernels })
