@@ -14,8 +14,9 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    Access as Element, AddressSpace, Aff, AxisSet, Constraint, DType, Diagnostic, Expr, Instruction, Lookup,
-    LoopKernel, Name, Part, PartRef, Reduce, ReductionTypes, Role, Share, Tree, TypeTable, UpdateOp,
+    Access as Element, AddressSpace, Aff, AxisSet, Constraint, DType, Diagnostic, Expr, HardwareAxis,
+    Instruction, Lookup, LoopKernel, Name, Part, PartRef, Reduce, ReductionTypes, Role, Share, Tree,
+    TypeTable, UpdateOp,
 };
 use loopwright_legality::{
     Access, DataReads, Execution, Load, Presence, affine_predicate, axes_in_use, context, evaluated,
@@ -82,7 +83,9 @@ impl PartInfo {
         };
         // An accumulator has a copy for each lane that is around it or reduced over.
         let mut constraints = self.instances.clone();
-        if let Part::Init(n) = self.execution.part.part {
+        if let Part::Init(n) = self.execution.part.part
+            && analysis.is_joined(self.instruction, n)
+        {
             let update = PartRef { part: Part::Update(n), ..self.execution.part.clone() };
             for lane in analysis.lookup.part_inames(&update) {
                 let Some(extent) = analysis.extents.get(&lane) else { continue };
@@ -270,6 +273,19 @@ impl<'k> Analysis<'k> {
     pub fn canonical(&self, aff: &Aff) -> Result<Aff, Diagnostic> {
         let expanded = self.lookup.expand(aff)?;
         Ok(expanded.substitute(&|name| self.coordinate_of(name))?)
+    }
+
+    /// Whether the updates of a reduction are joined, if they are spread over something. They are
+    /// not in the lanes of one thread if there are none: then they are no part. Threads join their
+    /// first values all the same.
+    pub fn is_joined(&self, instruction: usize, n: usize) -> bool {
+        let i = &self.kernel.instructions[instruction];
+        let update = PartRef { instruction: i.id.clone(), part: Part::Update(n) };
+        let in_block = |iname: &Name| {
+            let mut base = self.lookup.base_of(iname).iter();
+            base.any(|b| self.kernel.tag(b).axis().is_some_and(HardwareAxis::is_in_block))
+        };
+        self.numbers.contains_key(&update) || reduction(i, n).is_some_and(|r| r.inames.iter().any(in_block))
     }
 
     /// What the predicate of a part's instruction says of its executions; `None` if it is no

@@ -120,8 +120,12 @@ fn stands_in_order(kernel: &LoopKernel, lookup: &Lookup<'_>, i: &Instruction) ->
 }
 
 /// Whether a scan runs in successive rounds: along loops, and inside them along threads or lanes.
+/// One that is not joined, since it has no points, has no rounds.
 pub(crate) fn is_carried(analysis: &Analysis<'_>, instruction: usize) -> bool {
     let kernel = analysis.kernel;
+    if !analysis.is_joined(instruction, 0) {
+        return false;
+    }
     let Some(Ok(inames)) = along(kernel, &analysis.lookup, &kernel.instructions[instruction]) else {
         return false;
     };

@@ -144,7 +144,9 @@ fn joins_before(analysis: &Analysis<'_>, number: usize, part: &PartRef) -> Vec<J
     }
     let mut joins = Vec::new();
     for (n, reduce) in instruction.reductions().iter().enumerate() {
-        if loopwright_legality::consumer(instruction, n) != part.part {
+        if loopwright_legality::consumer(instruction, n) != part.part
+            || !analysis.is_joined(info.instruction, n)
+        {
             continue;
         }
         let inames: Vec<Name> =

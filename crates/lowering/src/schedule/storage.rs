@@ -91,12 +91,16 @@ impl Analysis<'_> {
     }
 
     /// The lanes for which the accumulator of a reduction has a copy: those around it, then those
-    /// reduced over.
+    /// reduced over, if these are joined.
     pub fn accumulator_lanes(&self, instruction: usize, reduction: usize) -> Vec<Name> {
         let i = &self.kernel.instructions[instruction];
-        let update = PartRef { instruction: i.id.clone(), part: Part::Update(reduction) };
+        let part = match self.is_joined(instruction, reduction) {
+            true => Part::Update(reduction),
+            false => Part::Init(reduction),
+        };
+        let part = PartRef { instruction: i.id.clone(), part };
         let mut lanes: Vec<Name> = Vec::new();
-        for iname in self.kernel.part_inames(&update) {
+        for iname in self.kernel.part_inames(&part) {
             if self.kernel.tag(&iname).is_jam() && !lanes.contains(&iname) {
                 lanes.push(iname);
             }

@@ -3,7 +3,7 @@
 
 use std::{collections::HashSet, rc::Rc};
 
-use loopwright_kernel_ir::{AddressSpace, Aff, DType, Name, Part, PartRef};
+use loopwright_kernel_ir::{AddressSpace, Aff, DType, HardwareAxis, Name, Part, PartRef};
 use loopwright_legality::{conditional_reads, context, flat_nests};
 use loopwright_poly::System;
 
@@ -43,6 +43,12 @@ impl Spec<'_> {
                 let inames = |part| self.lookup.part_inames(&PartRef { instruction: id.clone(), part });
                 let mut lanes = inames(Part::Update(*n));
                 lanes.retain(is_lane);
+                // The lanes of one thread join nothing for a result of no points, whose accumulator
+                // is as it began.
+                if !lanes.is_empty() && self.is_of_no_points(id, *n) {
+                    lanes = inames(Part::Init(*n));
+                    lanes.retain(is_lane);
+                }
                 if let Place::Carried(..) = place {
                     let own = inames(Part::Init(*n));
                     lanes.retain(|lane| own.contains(lane));
@@ -53,6 +59,22 @@ impl Spec<'_> {
         let lanes = Rc::new(lanes);
         self.lanes.insert(place.clone(), lanes.clone());
         lanes
+    }
+
+    /// Whether a reduction that is not spread over threads is known to have no points.
+    fn is_of_no_points(&self, instruction: &Name, n: usize) -> bool {
+        let reductions = self.lookup.instruction(instruction).map(|i| i.reductions());
+        let Some(reduce) = reductions.and_then(|all| all.into_iter().nth(n)) else { return false };
+        let in_block = |n: &Name| self.kernel.tag(n).axis().is_some_and(HardwareAxis::is_in_block);
+        if reduce.inames.iter().flat_map(|n| self.lookup.base_of(n)).any(in_block) {
+            return false;
+        }
+        let update = PartRef { instruction: instruction.clone(), part: Part::Update(n) };
+        let mut rows = context(self.kernel);
+        for c in self.lookup.instances(&self.lookup.part_inames(&update)) {
+            rows.extend(self.lookup.expand_constraint(&c));
+        }
+        System::new(&rows).and_then(|system| system.is_empty()).unwrap_or(false)
     }
 
     /// The arrays that the instructions of the nests over segments read that an instruction is in.
