@@ -116,8 +116,7 @@ impl Realized {
     }
 
     /// Refuses realisations that are not proved. One that is refused is a defect of this crate, or
-    /// a premise that its theorem does not need; but where every thread would hold the result, one
-    /// of them cannot write what all join.
+    /// a premise that its theorem does not need.
     pub fn check(&self) -> Result<(), Diagnostic> {
         for (before, step) in self.with_kernels() {
             let reason = match judge_realization(before, &step.kernel) {
@@ -125,9 +124,6 @@ impl Realized {
                 Verdict::Unknown { reason, .. } => reason,
                 refuted @ Verdict::Refuted(_) => refuted.to_string(),
             };
-            if let Some(refusal) = two_stages::held_by_all(before, step) {
-                return Err(refusal);
-            }
             return Err(Diagnostic::new(
                 "unproved-realization",
                 format!("`{}` of `{}` is not known to be right: {reason}", step.name, step.instruction),

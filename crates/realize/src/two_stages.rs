@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Constraint, DType, Definition, Diagnostic, Dim, Domain, Expr,
-    HardwareAxis, Instruction, KernelData, Lookup, LoopKernel, Name, Part, PartRef, PerDim, Reduce,
-    ReductionOp, Role, Share, StateType, StateVar, Tag, Tree, Type, TypeTable, ValueType, state_type,
+    HardwareAxis, Instruction, KernelData, LoopKernel, Name, Part, PartRef, PerDim, Reduce, ReductionOp,
+    Role, Share, StateType, StateVar, Tag, Tree, Type, TypeTable, ValueType, state_type,
 };
-use loopwright_legality::{Model, executor};
+use loopwright_legality::Model;
 use loopwright_poly::System;
 
 use crate::{
@@ -90,29 +90,6 @@ fn find(kernel: &LoopKernel) -> Result<Option<(usize, usize)>, Diagnostic> {
     Ok(None)
 }
 
-/// Why two stages of an instruction are not proved, if every thread along an axis holds its result:
-/// the result is private, and the instruction has no iname on the axis.
-pub(crate) fn held_by_all(before: &LoopKernel, step: &Realization) -> Option<Diagnostic> {
-    let instruction = before.instruction(&step.instruction).filter(|_| step.name == NAME)?;
-    let lookup = Lookup::new(before);
-    let is_private = |a: &&Access| lookup.array(&a.array).is_some_and(|a| a.space == AddressSpace::Private);
-    let target = instruction.targets.iter().find(is_private)?;
-    let who = executor(before, &lookup, instruction, Part::Finish, &instruction.within);
-    let (axis, _) = who.iter().find(|(axis, presence)| axis.is_in_block() && presence.is_everywhere())?;
-    let (id, axis) = (&instruction.id, axis.coordinate());
-    Some(
-        Diagnostic::new(
-            "grid-reduction",
-            format!(
-                "`{id}` is a reduction over blocks into the private `{}`, which each thread along \
-                 `{axis}` holds",
-                target.array
-            ),
-        )
-        .help("leave the reduction's inames off the grid"),
-    )
-}
-
 fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diagnostic> {
     let model = Model::new(kernel)?;
     let instruction = kernel.instructions[number].clone();
@@ -172,6 +149,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
         let operator = (operator, state.first().copied());
         return by_updates(kernel, number, operator, [&on_grid, &within_blocks], [blocks, bounds]);
     }
+    bounded_by_data(&model, &instruction, &on_grid)?;
     // Threads with results of their own store and join neighbouring cells; otherwise the threads
     // that join go over the blocks.
     let within = instruction.within.as_slice();
@@ -411,6 +389,32 @@ fn said(
         }
     });
     state.collect()
+}
+
+/// Refuses blocks of which data say how many have a partial result: what joins them does not know.
+/// Where a part of the reduction is inside of the blocks, its range depends on the data, and each
+/// block stores a result, of no points at least.
+fn bounded_by_data(model: &Model<'_>, instruction: &Instruction, on_grid: &[Name]) -> Result<(), Diagnostic> {
+    let all: Vec<Name> = instruction.within.iter().chain(on_grid).cloned().collect();
+    for c in declared(model, &all)? {
+        let names = c.names();
+        let data = names.iter().find(|n| !model.is_parameter(n) && !all.contains(n));
+        if let (Some(data), Some(block)) = (data, names.iter().find(|n| on_grid.contains(n))) {
+            return Err(Diagnostic::new(
+                "grid-reduction",
+                format!(
+                    "`{block}` is bounded by `{data}`, which is read from data: what joins the blocks of \
+                     `{}` does not know which of them have a partial result",
+                    instruction.id
+                ),
+            )
+            .help(format!(
+                "split `{block}` and leave the inner part in the block; or leave the reduction's inames \
+                 off the grid"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What is declared of instances over these inames, over base inames.

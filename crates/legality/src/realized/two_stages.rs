@@ -17,6 +17,10 @@
 //! by `b`, and the operator is associative and commutes. States of no points are neutral. In the
 //! loop tree `P` reduces where `I` did, and `P` stores, `J` reduces and `J` writes, one after the
 //! other, where `I` wrote; so both read what `I` did.
+//!
+//! `P` may run in one thread where each of several ran a copy of `I`, since each had a private
+//! result of its own: the copies are executions of the same instances, and that each of them reads
+//! what the declared kernel reads is given. All of them then join what that thread has stored.
 
 use std::collections::BTreeSet;
 
@@ -134,11 +138,12 @@ fn values(pair: &Pair<'_>) -> Checked<()> {
 fn points(pair: &Pair<'_>, queries: &mut usize) -> Checked<()> {
     let Pair { old, new, was, is: join, added: partial } = pair;
     let point = part(old, was, Part::Update(0))?;
-    for (a, b) in [
-        (point, part(new, partial, Part::Update(0))?),
-        (part(old, was, Part::Finish)?, part(new, join, Part::Finish)?),
+    for (a, b, once) in [
+        (point, part(new, partial, Part::Update(0))?, true),
+        (part(old, was, Part::Finish)?, part(new, join, Part::Finish)?, false),
     ] {
-        let same = accesses(old, a) == accesses(new, b) && unchanged::same_executor(pair, a, b);
+        let executor = unchanged::same_executor(pair, a, b) || once && unchanged::once_for_all(pair, a, b);
+        let same = accesses(old, a) == accesses(new, b) && executor;
         if !same || !pair.same_executions(a, b, queries)? {
             return why(format!("`{}` has other executions or accesses than `{}` had", b.part, a.part));
         }

@@ -6,7 +6,7 @@
 //! their parts. The loop trees agree once what the realisation has put in is taken out, which each
 //! theorem does with the forms that it knows; what it does not know stays, and differs.
 
-use loopwright_kernel_ir::{Name, Tree};
+use loopwright_kernel_ir::{HardwareAxis, Name, Tree};
 
 use super::{Checked, Pair, why};
 use crate::{ModelPart, Presence, axes_in_use};
@@ -41,10 +41,21 @@ pub(super) fn check(pair: &Pair<'_>, undone: &[Tree], queries: &mut usize) -> Ch
 /// what it writes, which get the same values as those of the first. Who reads such a cell has one
 /// at its own coordinate.
 pub(super) fn same_executor(pair: &Pair<'_>, was: &ModelPart, is: &ModelPart) -> bool {
-    let used = axes_in_use(pair.old.kernel);
+    was.executor.iter().all(|(axis, presence)| same_on(pair, axis, presence, &is.executor[axis]))
+}
+
+/// The same on one axis.
+fn same_on(pair: &Pair<'_>, axis: HardwareAxis, was: &Presence<Name>, is: &Presence<Name>) -> bool {
+    let copies = *was == Presence::Elected && *is == Presence::Replicated;
+    is == was || copies && !axes_in_use(pair.old.kernel).contains(axis)
+}
+
+/// Whether the same threads run two parts, but for one that runs the second where each of several
+/// ran a copy of the first.
+pub(super) fn once_for_all(pair: &Pair<'_>, was: &ModelPart, is: &ModelPart) -> bool {
     was.executor.iter().all(|(axis, presence)| {
-        let copies = *presence == Presence::Elected && is.executor[axis] == Presence::Replicated;
-        is.executor[axis] == *presence || copies && !used.contains(axis)
+        let once = *presence == Presence::Replicated && is.executor[axis] == Presence::Elected;
+        once || same_on(pair, axis, presence, &is.executor[axis])
     })
 }
 
