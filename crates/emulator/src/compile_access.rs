@@ -18,11 +18,6 @@ use crate::{
 
 impl<'a> Compiler<'a> {
     pub fn vector_copy(&mut self, to: &'a MemRef, from: &'a MemRef, lanes: u8) -> Result<(), Fault> {
-        let (private_to, private_from) =
-            (matches!(to.memory, Memory::Private(_)), matches!(from.memory, Memory::Private(_)));
-        if private_to == private_from {
-            return self.invalid("a vector copy has one side in private memory");
-        }
         let (dtype, _) = self.array(from.memory)?;
         if !matches!(lanes, 2 | 4 | 8 | 16) || usize::from(lanes) * dtype.bytes() > 16 {
             return self.invalid(format!("a vector copy of {lanes} elements of {dtype}"));

@@ -204,8 +204,9 @@ pub enum Stmt {
         /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
     },
-    /// Copies `lanes` neighbouring elements between global (or shared) memory and a private array,
-    /// by one access of `lanes` times the element's size, to which the address is aligned.
+    /// Copies `lanes` neighbouring elements, by one access of `lanes` times the element's size on
+    /// each side, to which the address is aligned: both sides are the same elements, or apart.
+    /// Lowering copies between a private array and global or shared memory.
     VectorCopy {
         /// The first element written.
         to: MemRef,
