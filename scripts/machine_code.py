@@ -71,12 +71,15 @@ def main():
     arch, wanted = (sys.argv[1:2] or ["sm_90a"])[0], sys.argv[2:]
     if not wanted:
         files = [p for kernel in ("matmul", "matmul_bf16") for p in sorted((ROOT / "examples/pipelines" / kernel).glob("*.pipe"))]
+        files += sorted((ROOT / "examples/products").glob("*.pipe"))
         wanted = [f"{p.parent.name}/{p.stem}" for p in files]
     environment, bad = tools(), False
     for product in wanted:
         kernel, pipeline = product.split("/")
         with tempfile.TemporaryDirectory() as folder:
-            files = [f"examples/kernels/{kernel}.lw", f"examples/pipelines/{product}.pipe"]
+            of_folder = [f"examples/kernels/{kernel}.lw", f"examples/pipelines/{product}.pipe"]
+            whole = ["examples/kernels/matmul_bf16.lw", f"examples/{product}.pipe"]
+            files = whole if kernel == "products" else of_folder
             subprocess.run(command() + ["export", *files, *SIZES, "--arch", arch, "-o", folder], cwd=ROOT, check=True, capture_output=True)
             show = lambda option: subprocess.run(
                 ["cuobjdump", option, f"{folder}/kernel.cubin"], env=environment, check=True, capture_output=True, text=True

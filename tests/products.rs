@@ -6,8 +6,8 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::OnceLock};
 
-use loopwright_emulator::Asynchrony;
-use loopwright_kernel_ir::Name;
+use loopwright_emulator::{Asynchrony, Options, run};
+use loopwright_kernel_ir::{Buffer, Name};
 use loopwright_lowering::{
     program::Program,
     verify::{Finding, verify_kernel},
@@ -18,6 +18,8 @@ use loopwright_testing::{
 };
 use loopwright_text_check::Checker;
 use rayon::prelude::*;
+
+use crate::cases;
 
 /// A kernel and a pipeline.
 struct Form {
@@ -292,5 +294,69 @@ fn rounding_is_part_of_what_an_atom_computes() {
         };
         assert_eq!(why.code, "wrong-atom", "{why}");
         assert!(why.to_string().contains("rounds its factors by `to_tf32`"), "{why}");
+    }
+}
+
+/// An example of the folder `examples`, a kernel and a pipeline, proved and lowered.
+fn example(kernel: &str, pipeline: &str) -> Box<Accepted> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    match filetest::outcome(&read(kernel), &read(pipeline)) {
+        Outcome::Accepted(accepted) => accepted,
+        Outcome::Refused(why) => panic!("{pipeline}: {why}"),
+    }
+}
+
+/// The pipelines of a plain product serve one with an epilogue, whose results are computed in the
+/// registers that hold them.
+#[test]
+fn gelu_is_computed_behind_a_product() {
+    let checker = Checker::new().unwrap();
+    for pipeline in ["mma", "mma_async", "mma_swizzled"] {
+        let form = example("products/gelu.lw", &format!("pipelines/matmul_bf16/{pipeline}.pipe"));
+        for (m, n, l) in [(130, 24, 72), (16, 8, 16), (1, 3, 8), (17, 20, 0)] {
+            let sizes: Sizes = [("m", m), ("n", n), ("l", l)].map(|(n, v)| (Name::new(n), v)).into();
+            assert_eq!(check::is_compared(&form.declared, &sizes), Ok(true));
+            for mode in Asynchrony::ALL {
+                check::run_in(mode, &form.declared, &form.program, &sizes)
+                    .unwrap_or_else(|f| panic!("{pipeline}, {sizes:?}, {mode:?}: {}", f.text));
+            }
+        }
+        let sizes: Sizes = [("m", 20), ("n", 12), ("l", 40)].map(|(n, v)| (Name::new(n), v)).into();
+        check::run_text(&checker, &form.declared, &form.program, &sizes)
+            .unwrap_or_else(|f| panic!("{pipeline}: {}", f.text));
+    }
+}
+
+/// The last rungs of `examples/matmul_bf16.md`, for which tiles have to be whole, on a group of
+/// blocks: sums of small integers are exact in f32, and are rounded to bf16 once.
+#[test]
+fn the_fastest_forms_compute_the_product() {
+    for (pipeline, [m, n, l]) in [("ring_stored", [1024, 128, 160]), ("ring_across", [2048, 128, 256])] {
+        let form = example("kernels/matmul_bf16.lw", &format!("products/{pipeline}.pipe"));
+        let sizes = [("m", m), ("n", n), ("l", l)];
+        assert!(cases::allowed(&form.program, &sizes), "{pipeline}");
+        let given = cases::arguments(&form.program, &sizes);
+        let numbers = |name: &str| -> Vec<f32> {
+            let buffer = given.buffer(name).unwrap();
+            buffer.numbers().map(|number| number.as_f64() as f32).collect()
+        };
+        let (a, b) = (numbers("a"), numbers("b"));
+        let (rows, columns) = (a.chunks(l as usize), b.chunks(l as usize).collect::<Vec<_>>());
+        let sum = |row: &[f32], column: &[f32]| row.iter().zip(column).map(|(a, b)| a * b).sum::<f32>();
+        let expected: Vec<half::bf16> = rows
+            .flat_map(|row| columns.iter().map(move |column| half::bf16::from_f32(sum(row, column))))
+            .collect();
+        for asynchrony in Asynchrony::ALL {
+            let mut arguments = given.clone();
+            let options = Options { asynchrony, ..Options::default() };
+            let found =
+                run(&form.program, &mut arguments, &options).unwrap_or_else(|f| panic!("{pipeline}: {f}"));
+            assert_eq!(found.total.bank_conflicts(), 0, "{pipeline}");
+            assert!(
+                *arguments.buffer("c").unwrap() == Buffer::from_slice(&expected),
+                "{pipeline}, {asynchrony:?}"
+            );
+        }
     }
 }
