@@ -37,7 +37,8 @@ pub(crate) use fresh::{fresh, fresh_beside, fresh_in_both, require_fresh, split_
 pub(crate) use inames::{is_declared, parts_with_inames, replace_in_lists};
 pub(crate) use own_inames::give_own_inames;
 pub(crate) use require::{
-    check_commutes, check_consistent, require_array, require_iname, require_instructions, require_no_table,
-    require_parameter, require_temporary, require_untagged, unknown_instruction,
+    check_commutes, check_consistent, require_array, require_iname, require_instructions,
+    require_layout_of_its_own, require_no_table, require_parameter, require_temporary, require_untagged,
+    unknown_instruction,
 };
 pub(crate) use tree::{body_of, path_to};

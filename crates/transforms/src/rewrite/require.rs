@@ -1,6 +1,6 @@
 //! Requirements of steps on the given kernel, with their refusals.
 
-use loopwright_kernel_ir::{Arg, Array, Diagnostic, KernelData, Name, Tag};
+use loopwright_kernel_ir::{AddressSpace, Arg, Array, ArrayLayout, Diagnostic, KernelData, Name, Tag};
 use loopwright_poly::System;
 
 use crate::names;
@@ -84,6 +84,20 @@ pub(crate) fn require_temporary(data: &KernelData, name: &Name) -> Result<(), Di
         ));
     }
     Ok(())
+}
+
+/// Refuses a layout of what has none to set: of an argument, as of any array in global memory.
+pub(crate) fn require_layout_of_its_own(
+    data: &KernelData,
+    name: &Name,
+    layout: &ArrayLayout,
+) -> Result<(), Diagnostic> {
+    let array = require_no_table(data, name)?;
+    let set = Array { layout: layout.clone(), ..array.clone() };
+    match set.layout_fault().filter(|_| array.space == AddressSpace::Global) {
+        Some(fault) => Err(fault),
+        None => require_temporary(data, name),
+    }
 }
 
 /// Refuses the first id that no instruction has.

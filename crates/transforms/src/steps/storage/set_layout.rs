@@ -7,7 +7,7 @@ use crate::{
     Transform,
     arguments::{Args, Argument},
     call::unquoted,
-    rewrite::{change_array, require_temporary},
+    rewrite::{change_array, require_layout_of_its_own},
     step::TextForm,
 };
 
@@ -25,7 +25,9 @@ step! {
     /// # Legality
     ///
     /// Refused if two elements would have one place, with both of them. Subscripts do not change,
-    /// and thus neither do values. The array is shared or private.
+    /// and thus neither do values. The array is shared or private: where an element of global memory
+    /// lies is the sum of its subscripts times strides, axis by axis, by which a launch checks the
+    /// arrays that callers pass.
     ///
     /// In text: `set_layout(t, (64,16):(17,1))`.
     ///
@@ -90,7 +92,7 @@ impl TextForm for SetLayout {
 
 impl Transform for SetLayout {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        require_temporary(kernel, &self.array)?;
+        require_layout_of_its_own(kernel, &self.array, &self.layout)?;
         if self.layout.modes.is_none() {
             return Err(Diagnostic::new(
                 "wrong-layout",

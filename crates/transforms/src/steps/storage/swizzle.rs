@@ -5,7 +5,7 @@ use loopwright_legality::Judgement;
 
 use crate::{
     Number, Transform,
-    rewrite::{change_array, require_temporary},
+    rewrite::{change_array, require_layout_of_its_own},
 };
 
 step! {
@@ -89,10 +89,10 @@ impl SwizzleArray {
 
 impl Transform for SwizzleArray {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        require_temporary(kernel, &self.array)?;
         let (bits, base, shift) = (self.bits.value()?, self.base.value()?, self.shift.value()?);
         let of = format!("Sw<{bits},{base},{shift}>");
         let own: ArrayLayout = of.parse()?;
+        require_layout_of_its_own(kernel, &self.array, &own)?;
         if let Some(before) = kernel.temporary(&self.array).and_then(|a| a.layout.swizzle) {
             return Err(Diagnostic::new(
                 "wrong-layout",
