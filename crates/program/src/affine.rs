@@ -11,8 +11,8 @@ impl Value {
     /// functions.
     ///
     /// Arithmetic is that of the integers. Whether values fit their types is checked for all index
-    /// arithmetic together ([`crate::index_range`]). The truncating forms of division stand only
-    /// where they are the same as the rounding ones.
+    /// arithmetic together ([`crate::index_range`]). The truncating forms of division are taken for
+    /// the rounding ones: whoever asks has to know that nothing negative is divided.
     pub fn affine<E>(
         &self,
         leaf: &mut dyn FnMut(&Value) -> Result<Option<Aff>, E>,

@@ -2,7 +2,7 @@
 
 use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name};
 use loopwright_legality::Load;
-use loopwright_poly::Result;
+use loopwright_poly::{Result, System};
 
 use super::{
     integers::Asked,
@@ -12,8 +12,44 @@ use crate::{BinOp, MemRef, Memory, UnOp, Value, ValueKind};
 
 impl Reading<'_> {
     /// The value over coordinates, loops, parameters and data; `None` where it is not affine in
-    /// these.
+    /// these, or where C's operators may divide a negative number, which they do not round down.
     pub fn aff(&mut self, value: &Value) -> Result<Option<Aff>> {
+        if !self.rounds_down(value)? {
+            return Ok(None);
+        }
+        self.rounded_down(value)
+    }
+
+    /// Whether what C's operators divide in a value is known not to be negative here.
+    fn rounds_down(&mut self, value: &Value) -> Result<bool> {
+        for child in value.children() {
+            if !self.rounds_down(child)? {
+                return Ok(false);
+            }
+        }
+        let ValueKind::Binary(BinOp::TruncDiv | BinOp::TruncRem, dividend, _) = &value.kind else {
+            return Ok(true);
+        };
+        if dividend.dtype.is_unsigned() || is_natural(dividend) {
+            return Ok(true);
+        }
+        let Some(aff) = self.rounded_down(dividend)? else { return Ok(false) };
+        let place = (self.place(), aff);
+        if let Some(known) = self.natural.get(&place) {
+            return Ok(*known);
+        }
+        let mut rows = self.context.to_vec();
+        rows.extend(self.scope_rows().iter().cloned());
+        for name in place.1.names() {
+            rows.extend(self.facts_of(&name));
+        }
+        let known = System::new(&rows)?.implies(&Constraint::nonneg(place.1.clone()))?;
+        self.natural.insert(place, known);
+        Ok(known)
+    }
+
+    /// [`Reading::aff`] where all divisions round down.
+    fn rounded_down(&mut self, value: &Value) -> Result<Option<Aff>> {
         value.affine(&mut |leaf| {
             Ok(match &leaf.kind {
                 ValueKind::BlockIdx(dim) => Some(HardwareAxis::Grid(*dim).position()),
@@ -190,6 +226,18 @@ impl Reading<'_> {
             Side::Upper => Constraint::lt(counter, &bound)?,
         });
         Ok(true)
+    }
+}
+
+/// Whether a value is evidently not negative, since its terms are not.
+fn is_natural(value: &Value) -> bool {
+    match &value.kind {
+        ValueKind::Int(v) => *v >= 0,
+        ValueKind::ThreadIdx(_) | ValueKind::BlockIdx(_) => true,
+        ValueKind::Binary(BinOp::Add | BinOp::Mul | BinOp::TruncDiv | BinOp::TruncRem, a, b) => {
+            is_natural(a) && is_natural(b)
+        }
+        _ => false,
     }
 }
 

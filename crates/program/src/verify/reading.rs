@@ -62,6 +62,8 @@ pub(super) struct Reading<'p> {
     pub joins_lanes: bool,
     /// Statements of parts, by themselves.
     pub done: Vec<Done>,
+    /// The scopes of all statements, in the order of the text.
+    pub places: Vec<ScopeId>,
     /// The named values, where constraints are over inames.
     pub named: Vec<Named>,
     /// Scalars of the kernel whose values are read from data.
@@ -88,6 +90,8 @@ pub(super) struct Reading<'p> {
     path: Vec<Turn>,
     /// Values read from data, by name.
     loads: Table<Name, Load>,
+    /// Whether a function is not negative in a scope.
+    pub natural: Table<(ScopeId, Aff), bool>,
 }
 
 /// Whether the body contains a barrier of the block, or a commit of asynchronous copies or a wait.
@@ -133,6 +137,7 @@ impl<'p> Reading<'p> {
             in_atom: false,
             joins_lanes: Stmt::synchronises(&kernel.body, &[SyncScope::Warp]),
             done: Vec::new(),
+            places: Vec::new(),
             named: Vec::new(),
             data: BTreeSet::new(),
             of_lanes: Vec::new(),
@@ -147,6 +152,7 @@ impl<'p> Reading<'p> {
             around: Vec::new(),
             path: Vec::new(),
             loads: Table::default(),
+            natural: Table::default(),
         };
         for (name, lower, upper) in host {
             let (counter, mut rows) = (Aff::var(name), Rows::default());
@@ -181,6 +187,23 @@ impl<'p> Reading<'p> {
 
     pub fn scope(&self, id: ScopeId) -> &Scope {
         &self.scopes[id]
+    }
+
+    /// The scope of what is being read.
+    pub fn place(&self) -> ScopeId {
+        self.scope
+    }
+
+    /// The subscripts with which a value is read from data.
+    pub fn arguments_of(&self, name: &Name) -> Option<&[Aff]> {
+        self.loads.get(name).map(|load| load.arguments.as_slice())
+    }
+
+    /// What is declared of a value read from data that no kernel writes.
+    pub fn facts_of(&self, name: &Name) -> Vec<Constraint> {
+        let load = self.loads.get(name).filter(|load| !self.program.writes(&load.array));
+        load.map(|load| declared_of(&self.program.facts, &load.array, &Aff::var(name)).into_iter().collect())
+            .unwrap_or_default()
     }
 
     /// The constraints around what is being read.
@@ -247,6 +270,7 @@ impl<'p> Reading<'p> {
         let mut nodes = Vec::new();
         for (number, stmt) in body.iter().enumerate() {
             self.path.push(Turn::Nth(number));
+            self.places.push(self.scope);
             if let Some(leaf) = stmt.leaf() {
                 let ((scope, copied), path) = (self.scope_of(leaf, stmt, body)?, self.path.clone());
                 self.done.push(Done { leaf, scope, copied, gives: Given::of(stmt, self.program), path });

@@ -166,8 +166,6 @@ impl Reading<'_> {
         context: &[Constraint],
         queries: &mut usize,
     ) -> Result<Option<Option<System>>> {
-        let mine = |n: &Name| HardwareAxis::of_coordinate(n).is_some_and(HardwareAxis::is_in_block);
-        let other = |aff: &Aff| aff.substitute(&|n| mine(n).then(|| Aff::var(format!("{n}'"))));
         // Cases in which the first thread comes to the barrier more often than the second one.
         let mut cases: Vec<Vec<Constraint>> = Vec::new();
         // Cases in which the two differ, but may come there equally often.
@@ -181,6 +179,7 @@ impl Reading<'_> {
                     return Ok(Some(None));
                 }
                 let rows = all.all;
+                let other = |aff: &Aff| self.of_other(aff);
                 for c in &rows {
                     for not in c.negations()? {
                         let mut case = rows.clone();
@@ -194,11 +193,11 @@ impl Reading<'_> {
                 for (bound, sign) in [(lower, -1), (upper, 1)] {
                     let Some(bound) = self.at(scope, |this| this.aff(bound))? else { return Ok(Some(None)) };
                     length = length.add(&bound.scale(sign)?)?;
-                    unlike.push(vec![Constraint::lt(&bound, &other(&bound)?)?]);
+                    unlike.push(vec![Constraint::lt(&bound, &self.of_other(&bound)?)?]);
                 }
                 // As long by a step, if there is an iteration at all, is one iteration more.
                 if let Step::Add(step) = step {
-                    let shorter = other(&length)?.add_constant(step)?;
+                    let shorter = self.of_other(&length)?.add_constant(step)?;
                     cases.push(vec![
                         Constraint::lt(&Aff::constant(0), &length)?,
                         Constraint::le(&shorter, &length)?,
@@ -217,7 +216,7 @@ impl Reading<'_> {
             let mut all = context.to_vec();
             all.extend(rows.iter().cloned());
             for c in &rows {
-                let c = Constraint { kind: c.kind, aff: other(&c.aff)? };
+                let c = Constraint { kind: c.kind, aff: self.of_other(&c.aff)? };
                 if !all.contains(&c) {
                     all.push(c);
                 }
@@ -230,5 +229,19 @@ impl Reading<'_> {
             }
         }
         Ok(None)
+    }
+    /// A function for the second one of two threads of a block: its coordinates, and what it reads
+    /// from data at places that depend on them, are its own.
+    fn of_other(&self, aff: &Aff) -> Result<Aff> {
+        aff.substitute(&|n| self.is_of_thread(n).then(|| Aff::var(format!("{n}'"))))
+    }
+
+    /// Whether two threads of a block may have different values of a name.
+    fn is_of_thread(&self, name: &Name) -> bool {
+        if HardwareAxis::of_coordinate(name).is_some_and(HardwareAxis::is_in_block) {
+            return true;
+        }
+        let arguments = self.arguments_of(name).into_iter().flatten().flat_map(Aff::names);
+        arguments.into_iter().any(|argument| self.is_of_thread(&argument))
     }
 }

@@ -119,7 +119,7 @@ impl<'k> Walk<'_, 'k, '_> {
         self.fillings.entry(wanted.place).or_default().push(filling);
         self.adds_nothing(leaf, &at, scope)?;
         self.range = None;
-        self.truncates(Some(scope))
+        self.truncates(scope)
     }
 
     /// Whether a statement that is this atomic update, or none, may do a part. What a kernel says

@@ -163,26 +163,44 @@ impl<'k> Walk<'_, 'k, '_> {
         }
     }
 
-    /// C's division of signed numbers is that of the kernel where nothing is negative.
-    pub fn truncates(&mut self, scope: Option<ScopeId>) -> Result<(), WrongValue> {
+    /// C's division of signed numbers is that of the kernel where nothing is negative: refuses a part
+    /// whose statement may divide something else.
+    pub fn truncates(&mut self, scope: ScopeId) -> Result<(), WrongValue> {
+        if self.rounds_down(scope)? {
+            return Ok(());
+        }
+        let message = format!("`{}` may divide a negative number with C's operators", self.kernel.name);
+        Err(WrongValue::NotFollowed(Box::new(Diagnostic::new("wrong-value", message))))
+    }
+
+    /// A value of a statement that does no part: not known if it may divide a negative number with
+    /// C's operators.
+    pub fn followed(&mut self, form: Form, scope: ScopeId) -> Result<Form, WrongValue> {
+        match self.rounds_down(scope)? {
+            true => Ok(form),
+            false => {
+                let dtype = self.forms.dtype(form);
+                Ok(self.forms.opaque(dtype))
+            }
+        }
+    }
+
+    /// Whether what C's operators divide is known not to be negative, so that they round down.
+    pub fn rounds_down(&mut self, scope: ScopeId) -> Result<bool, WrongValue> {
         for form in std::mem::take(&mut self.truncated) {
             if self.forms.as_number(form).and_then(Number::as_i64).is_some_and(|v| v >= 0) {
                 continue;
             }
             let mut claims = Vec::new();
-            let natural = match (scope, self.integer(form, &mut claims)) {
-                (Some(scope), Some(aff)) => self.is_natural(&aff, &claims, scope)?,
-                // What is named without a part is an index, held to what it stands for.
-                (None, _) => true,
-                _ => false,
+            let natural = match self.integer(form, &mut claims) {
+                Some(aff) => self.is_natural(&aff, &claims, scope)?,
+                None => false,
             };
             if !natural {
-                let message =
-                    format!("`{}` may divide a negative number with C's operators", self.kernel.name);
-                return Err(WrongValue::NotFollowed(Box::new(Diagnostic::new("wrong-value", message))));
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whether a function is not negative in a scope, and these are within their types.

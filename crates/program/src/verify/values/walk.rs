@@ -48,6 +48,8 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub groups: HashMap<&'k PartRef, Group<'k>>,
     /// The number of statements of parts so far, as in [`Reading::done`].
     done: usize,
+    /// The number of statements so far, as in [`Reading::places`].
+    visited: usize,
     /// Dividends and divisors that C's operators truncate.
     pub truncated: Vec<Form>,
     pub systems: HashMap<ScopeId, System>,
@@ -144,6 +146,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             groups: HashMap::new(),
             numbers,
             done: 0,
+            visited: 0,
             truncated: Vec::new(),
             systems: HashMap::new(),
             range: None,
@@ -166,7 +169,9 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 self.done += 1;
                 reading.done.get(self.done - 1)
             });
-            let scope = done.map(|done| done.scope);
+            let place = reading.places.get(self.visited).copied().unwrap_or_default();
+            self.visited += 1;
+            let scope = done.map_or(place, |done| done.scope);
             self.truncated.clear();
             let leaf = stmt.leaf().and_then(|id| self.program.leaves.get(id.0));
             let given = stmt.gives(&self.program.leaves).map(|(_, number)| number);
@@ -185,39 +190,44 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
     }
 
     /// What is known after a statement.
-    fn statement(&mut self, stmt: &'k Stmt, scope: Option<ScopeId>) -> Result<(), WrongValue> {
+    fn statement(&mut self, stmt: &'k Stmt, scope: ScopeId) -> Result<(), WrongValue> {
         match stmt {
             Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Async(Async::Commit | Async::Wait { .. }) => {}
             // That nothing sees it too early is shown elsewhere (`flights`).
-            Stmt::Async(Async::Copy(AsyncCopy { to, .. })) => self.wrote(to, None),
+            Stmt::Async(Async::Copy(AsyncCopy { to, .. })) => self.wrote(to, None, scope)?,
             Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
                 if self.holders.contains_key(&Local::Var(*var)) {
                     self.wrote_local(Local::Var(*var));
                 } else {
                     let form = self.value(value);
+                    let form = self.followed(form, scope)?;
                     self.vars.insert(*var, form);
                     self.times.insert(*var, self.last);
                 }
-                self.truncates(scope)?;
             }
             Stmt::Store { to, value, .. } => {
                 let element = match self.is_buffer(to.memory) {
-                    true => Some(self.value(value)),
+                    true => {
+                        let form = self.value(value);
+                        Some(self.followed(form, scope)?)
+                    }
                     false => None,
                 };
-                self.truncates(scope)?;
-                self.wrote(to, element.map(|form| (form, None)));
+                self.wrote(to, element.map(|form| (form, None)), scope)?;
             }
-            Stmt::Update { to, .. } => self.wrote(to, None),
+            Stmt::Update { to, .. } => self.wrote(to, None, scope)?,
             Stmt::VectorCopy { to, from, lanes, .. } => {
                 let lane = self.buffers.parameter();
                 self.range = Some((lane.clone(), i64::from(*lanes)));
                 let element = match self.is_buffer(to.memory) {
-                    true => Some((self.element_of_vector(from, &lane), Some((lane, i64::from(*lanes))))),
+                    true => {
+                        let form = self.element_of_vector(from, &lane);
+                        Some((self.followed(form, scope)?, Some((lane, i64::from(*lanes)))))
+                    }
                     false => None,
                 };
                 self.range = None;
-                self.wrote(to, element);
+                self.wrote(to, element, scope)?;
             }
             // What the body does instead is checked in `atoms`.
             Stmt::Atom { contract, body, .. } => {
@@ -238,7 +248,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 }
             }
             // What is stored is said by the contract of the atom around it.
-            Stmt::StoreMatrices { to, .. } => self.wrote(to, None),
+            Stmt::StoreMatrices { to, .. } => self.wrote(to, None, scope)?,
             Stmt::Collective { body, .. } => {
                 let written = self.written(body);
                 self.forget(&written);
@@ -249,6 +259,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             }
             Stmt::If { cond, body, otherwise, note } => {
                 let cond = self.value(cond);
+                let cond = self.followed(cond, scope)?;
                 if note.is_predicate() {
                     self.predicates.push(cond);
                 }
@@ -285,7 +296,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 self.forget(&written);
             }
             Stmt::For { var, lower, upper, step, body, .. } => {
-                self.loop_of(*var, (lower, upper, *step), body)?
+                self.loop_of(*var, (lower, upper, *step), body, scope)?
             }
         }
         Ok(())
@@ -296,9 +307,11 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         var: VarId,
         (lower, upper, step): (&'k Value, &'k Value, Step),
         body: &'k [Stmt],
+        scope: ScopeId,
     ) -> Result<(), WrongValue> {
         let written = self.written(body);
         let first = self.value(lower);
+        let first = self.followed(first, scope)?;
         let first = self.forms.to_aff(first, &mut |_| None);
         let meaning = self.kernel.vars.get(var.0).and_then(|v| v.meaning.clone());
         let lane = meaning.as_ref().and_then(|m| m.as_var()).filter(|n| !is_coordinate(n)).cloned();
@@ -339,7 +352,10 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         if meaning.is_none() {
             let only = self.reading.loops.get(self.loops - 1).is_some_and(|l| l.only_value(step).is_some());
             let form = match only {
-                true => self.value(lower),
+                true => {
+                    let form = self.value(lower);
+                    self.followed(form, scope)?
+                }
                 false => self.forms.opaque(self.program.index),
             };
             self.vars.insert(var, form);
@@ -417,10 +433,22 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
     }
 
     /// Remembers that an element has been written, or as many of a vector.
-    fn wrote(&mut self, to: &'k MemRef, element: Option<(Form, Option<(Name, i64)>)>) {
-        let Memory::Private(array) = to.memory else { return self.wrote_local_or_global(to.memory) };
-        let Some((mut form, vector)) = element else { return self.wrote_local_or_global(to.memory) };
-        let Some(mut subscripts) = self.functions(&to.subscripts) else { return self.buffers.forget(array) };
+    fn wrote(
+        &mut self,
+        to: &'k MemRef,
+        element: Option<(Form, Option<(Name, i64)>)>,
+        scope: ScopeId,
+    ) -> Result<(), WrongValue> {
+        let (Memory::Private(array), Some((mut form, vector))) = (to.memory, element) else {
+            self.wrote_local_or_global(to.memory);
+            return Ok(());
+        };
+        let subscripts = self.functions(&to.subscripts);
+        let is_known = self.rounds_down(scope)?;
+        let Some(mut subscripts) = subscripts.filter(|_| is_known) else {
+            self.buffers.forget(array);
+            return Ok(());
+        };
         let mut parameters = Vec::new();
         if let Some((lane, count)) = vector {
             // As a function of the subscript, which is the same for the next vector.
@@ -428,13 +456,15 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             let own = Aff::var(Name::new("subscript"));
             let (Some(first), Ok(by)) = (first, own.add_constant(first.map_or(0, i64::saturating_neg)))
             else {
-                return self.buffers.forget(array);
+                self.buffers.forget(array);
+                return Ok(());
             };
             form = self.forms.substitute(form, &HashMap::from([(lane, by)]));
             subscripts.push(own);
             parameters.push((Name::new("subscript"), first, first.saturating_add(count)));
         }
         self.buffers.write(array, Piece { subscripts, parameters, form, conditions: Vec::new() });
+        Ok(())
     }
 
     fn functions(&mut self, subscripts: &'k [Value]) -> Option<Vec<Aff>> {
