@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use loopwright_kernel_ir::{
     AddressSpace, Aff, AxisSet, Diagnostic, Dim, HardwareAxis, LoopKernel, Name, Part, PartRef, PerDim, Role,
 };
-use loopwright_legality::{Model, ModelPart, Presence, axes_in_use};
+use loopwright_legality::{Model, ModelPart, Presence};
 use loopwright_poly::System;
 
 use super::svg;
@@ -244,7 +244,7 @@ impl<'k> Subject<'k> {
         let mut panel = Panel {
             caption: caption.to_owned(),
             axes: self.headings(),
-            used: axes_in_use(self.model.kernel),
+            used: self.model.lookup.axes_in_use(),
             copied: AxisSet::default(),
             one_block: self.parts.first().is_some_and(|k| self.is_of_a_block(&self.model.parts[*k])),
             conditional: false,

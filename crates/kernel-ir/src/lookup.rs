@@ -6,10 +6,10 @@
 
 use std::cell::OnceCell;
 
-use loopwright_poly::{Aff, Constraint, Name, Table, table_for};
+use loopwright_poly::{Aff, Constraint, Name, Table, TableSet, table_for};
 
 use crate::{
-    Arg, Array, Domain, Instruction, KernelData, Part, PartRef, Scalar, TypeTable,
+    Arg, Array, AxisSet, Domain, Instruction, KernelData, Part, PartRef, Scalar, TypeTable,
     reduction::enclosing_reductions,
 };
 
@@ -32,6 +32,7 @@ pub struct Lookup<'k> {
     /// For each array, the instructions that write it. Computed on demand: few passes need it.
     writers: OnceCell<Table<&'k str, Vec<usize>>>,
     types: OnceCell<TypeTable<'k>>,
+    axes_in_use: OnceCell<AxisSet>,
 }
 
 impl<'k> Lookup<'k> {
@@ -49,6 +50,7 @@ impl<'k> Lookup<'k> {
             domains: table_for(kernel.domains.len()),
             writers: OnceCell::new(),
             types: OnceCell::new(),
+            axes_in_use: OnceCell::new(),
         };
         // Backwards, so that of equal names the first stays.
         for (k, i) in kernel.instructions.iter().enumerate().rev() {
@@ -105,6 +107,29 @@ impl<'k> Lookup<'k> {
     /// The types of its names.
     pub fn types(&self) -> &TypeTable<'k> {
         self.types.get_or_init(|| TypeTable::new(self.kernel))
+    }
+
+    /// The axes on which the kernel has an iname over which an instruction or a reduction runs:
+    /// others make no threads.
+    pub fn axes_in_use(&self) -> AxisSet {
+        *self.axes_in_use.get_or_init(|| {
+            let mut over: TableSet<Name> = TableSet::default();
+            let mut reduced: Vec<Name> = Vec::new();
+            for instruction in &self.kernel.instructions {
+                over.extend(instruction.within.iter().cloned());
+                reduced.extend(instruction.reductions().iter().flat_map(|r| &r.inames).cloned());
+            }
+            // A reduction also runs over what its inames are defined by.
+            let mut seen: TableSet<Name> = TableSet::default();
+            while let Some(iname) = reduced.pop() {
+                if seen.insert(iname.clone()) {
+                    reduced.extend(self.definition(&iname).into_iter().flat_map(Aff::names));
+                }
+            }
+            over.extend(seen);
+            let on_axis = self.kernel.tags.iter().filter_map(|(iname, tag)| Some((iname, tag.axis()?)));
+            on_axis.filter(|(iname, _)| over.contains(*iname)).map(|(_, axis)| axis).collect()
+        })
     }
 
     /// The kernel that these tables are about.

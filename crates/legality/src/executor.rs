@@ -134,28 +134,6 @@ pub fn is_common_to(space: AddressSpace, axes: &[HardwareAxis]) -> bool {
     !axes.iter().any(|axis| owner.contains(*axis))
 }
 
-/// The axes on which a kernel has an iname over which an instruction or a reduction runs: others
-/// make no threads.
-pub fn axes_in_use(kernel: &KernelData) -> AxisSet {
-    let on_axis = kernel.tags.iter().filter_map(|(iname, tag)| Some((iname, tag.axis()?)));
-    on_axis.filter(|(iname, _)| runs_over(kernel, iname)).map(|(_, axis)| axis).collect()
-}
-
-/// Whether an instruction or one of its reductions runs over an iname.
-fn runs_over(kernel: &KernelData, iname: &Name) -> bool {
-    kernel.instructions.iter().any(|i| i.within.contains(iname))
-        || kernel.instructions.iter().any(|i| {
-            let reductions = i.reductions();
-            reductions.iter().flat_map(|r| &r.inames).any(|n| is_made_of(kernel, n, iname))
-        })
-}
-
-/// Whether an iname is this base iname, or is defined by it.
-fn is_made_of(kernel: &KernelData, iname: &Name, base: &Name) -> bool {
-    iname == base
-        || kernel.definition(iname).is_some_and(|v| v.names().iter().any(|n| is_made_of(kernel, n, base)))
-}
-
 /// Who runs a part with these inames.
 ///
 /// A value of a thread is computed by every thread that reads it, and what a reduction over an axis
@@ -178,7 +156,7 @@ pub fn executor(
             names.flat_map(|i| lookup.base_of(i)).cloned().collect()
         }
     };
-    let used = axes_in_use(kernel);
+    let used = lookup.axes_in_use();
     Executor::from_fn(|axis| {
         let on = |names: &[Name]| names.iter().find(|i| kernel.tag(i).axis() == Some(axis)).cloned();
         match on(inames) {

@@ -63,7 +63,7 @@ pub use event::{
     Event, Touch, accumulator, affine_predicate, conditional_reads, consumer, evaluated, outside_reductions,
 };
 pub use execution::{Access, Execution, Load, coordinate_name, is_coordinate};
-pub use executor::{Executor, Presence, axes_in_use, executor, is_common_to, owner, owning_lanes};
+pub use executor::{Executor, Presence, executor, is_common_to, owner, owning_lanes};
 pub use flat::{FlatNest, flat_nest, flat_nests};
 pub use judge::{Basis, Judgement, Verdict, judge, judge_by_proof};
 pub use link::{Link, Unlinked};

@@ -9,7 +9,7 @@
 use loopwright_kernel_ir::{HardwareAxis, Name, Tree};
 
 use super::{Checked, Pair, why};
-use crate::{ModelPart, Presence, axes_in_use};
+use crate::{ModelPart, Presence};
 
 /// Whether all is as it was, if `undone` gives the loop tree without what has been put in.
 pub(super) fn check(pair: &Pair<'_>, undone: &[Tree], queries: &mut usize) -> Checked<()> {
@@ -47,7 +47,7 @@ pub(super) fn same_executor(pair: &Pair<'_>, was: &ModelPart, is: &ModelPart) ->
 /// The same on one axis.
 fn same_on(pair: &Pair<'_>, axis: HardwareAxis, was: &Presence<Name>, is: &Presence<Name>) -> bool {
     let copies = *was == Presence::Elected && *is == Presence::Replicated;
-    is == was || copies && !axes_in_use(pair.old.kernel).contains(axis)
+    is == was || copies && !pair.old.lookup.axes_in_use().contains(axis)
 }
 
 /// Whether the same threads run two parts, but for one that runs the second where each of several

@@ -19,8 +19,8 @@ use loopwright_kernel_ir::{
     TypeTable, UpdateOp,
 };
 use loopwright_legality::{
-    Access, DataReads, Execution, Load, Presence, affine_predicate, axes_in_use, context, evaluated,
-    executor, outside_reductions,
+    Access, DataReads, Execution, Load, Presence, affine_predicate, context, evaluated, executor,
+    outside_reductions,
 };
 use loopwright_poly::{System, Table, leading};
 
@@ -192,9 +192,11 @@ impl<'k> Analysis<'k> {
 
     pub fn new(kernel: &'k LoopKernel) -> Result<Self, Diagnostic> {
         let mut answers = Table::default();
+        let lookup = Lookup::new(kernel);
         let mut analysis = Analysis {
             kernel,
-            lookup: Lookup::new(kernel),
+            axes: lookup.axes_in_use(),
+            lookup,
             parts: Vec::new(),
             numbers: Table::default(),
             touches: Table::default(),
@@ -202,7 +204,6 @@ impl<'k> Analysis<'k> {
             context: context(kernel),
             data: BTreeSet::new(),
             left_out: Vec::new(),
-            axes: axes_in_use(kernel),
             reads: DataReads::new(kernel),
             declared: OnceCell::new(),
             fragments: OnceCell::new(),
