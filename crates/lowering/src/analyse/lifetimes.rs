@@ -12,7 +12,7 @@ use loopwright_poly::{Set, System};
 
 use crate::analyse::{
     analysis::{Analysis, PartInfo},
-    private::{conditions_hold, one_cell, reaching, second},
+    private::{Asked, conditions_hold, one_cell, reaching, second},
 };
 
 /// Refuses what would outlive its device kernel or launch. `kernels` are the parts of each device
@@ -32,6 +32,7 @@ pub(crate) fn check(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> Result<(
         written.insert(array, first.collect());
     }
     let mut of_instruction: HashMap<usize, usize> = HashMap::new();
+    let asked = Asked::default();
     for (r, reader) in analysis.parts.iter().enumerate() {
         for access in reader.execution.accesses.iter().filter(|a| !a.write) {
             let Some(temporary) = analysis.lookup.array(&access.array) else { continue };
@@ -41,7 +42,7 @@ pub(crate) fn check(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> Result<(
             // Usually all writers are in the reader's own kernel.
             if written.get(&access.array).into_iter().flatten().any(|w| home(*w) != home(r)) {
                 let writers: Vec<_> = analysis.writers(&access.array).collect();
-                let reaching = reaching(analysis, &access.array, &writers, r);
+                let reaching = reaching(analysis, &access.array, &writers, r, &asked);
                 if let Some((_, writer)) = reaching.iter().find(|(w, _)| home(*w) != home(r)) {
                     let refusal = Diagnostic::new(
                         "ends-with-kernel",

@@ -12,16 +12,17 @@
 //! reader does, where the predicates of both hold. Whether a value is that of the right iteration
 //! is for legality to say.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::{borrow::Cow, cell::RefCell, collections::HashSet};
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name};
+use loopwright_kernel_ir::{AddressSpace, Aff, AxisSet, Constraint, Diagnostic, HardwareAxis, Name};
 use loopwright_legality::{Access, conditions_before, owner, primed};
-use loopwright_poly::{Set, System};
+use loopwright_poly::{Set, System, Table};
 
 use crate::analyse::analysis::{Analysis, PartInfo};
 
 pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
     let kernel = analysis.kernel;
+    let asked = Asked::default();
     for temporary in &kernel.temporaries {
         let name = &temporary.name;
         let owner = owner(temporary.space);
@@ -50,7 +51,7 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
         let writers: Vec<(usize, &PartInfo)> = analysis.writers(name).collect();
         for r in readers {
             let Some(writers) = meeting(analysis, name, &writers, r) else { continue };
-            let writers = reaching(analysis, name, &writers, r);
+            let writers = reaching(analysis, name, &writers, r, &asked);
             // The inames that distinguish owners, each with the first writer that has it.
             let mut parallel: Vec<(&Name, &PartInfo)> = Vec::new();
             let mut seen = HashSet::new();
@@ -70,7 +71,7 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
             // Another nest may have other inames on the same axes, and the same elements in the
             // same thread. That they are the values of the right iteration is for legality.
             let is_own = |(w, writer): &(usize, &PartInfo)| {
-                *w < r && covers(analysis, name, *w, r) && writes_all(analysis, name, writer, reader)
+                *w < r && covers(analysis, name, *w, r) && writes_all(analysis, name, writer, reader, &asked)
             };
             if !temporary.axes.is_empty() && writers.iter().any(is_own) {
                 continue;
@@ -143,6 +144,7 @@ pub(super) fn reaching<'w, 'k>(
     array: &Name,
     writers: &[(usize, &'w PartInfo)],
     reader: usize,
+    asked: &Asked,
 ) -> Vec<(usize, &'w PartInfo)> {
     let info = &analysis.parts[reader];
     let shares_loop = |w: &PartInfo, beyond: usize| common_loops(w, info) > beyond;
@@ -154,8 +156,9 @@ pub(super) fn reaching<'w, 'k>(
     if possible.len() == 1 {
         return possible;
     }
-    let hides =
-        |n: usize, w: &PartInfo| covers(analysis, array, n, reader) && writes_all(analysis, array, w, info);
+    let hides = |n: usize, w: &PartInfo| {
+        covers(analysis, array, n, reader) && writes_all(analysis, array, w, info, asked)
+    };
     let last = writers.iter().rev().find(|(n, w)| *n < reader && hides(*n, w));
     // The writer that covers the reader runs in every iteration of their common loops.
     let (from, depth) = last.map_or((0, 0), |(n, w)| (*n, common_loops(w, info)));
@@ -164,40 +167,82 @@ pub(super) fn reaching<'w, 'k>(
     if found.is_empty() { writers.to_vec() } else { found }
 }
 
+/// What decides whether a writer writes all that a reader reads. The statements of a kernel are
+/// much alike: one that differs from others in names of arrays and of inames on axes alone is not
+/// asked about again.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct Question {
+    owned: AxisSet,
+    /// The names that have one value for both.
+    same: Vec<Name>,
+    /// The elements that the one writes and the other reads, by their subscripts.
+    written: Vec<Vec<Option<Aff>>>,
+    read: Vec<Vec<Option<Aff>>>,
+    writer: Vec<Constraint>,
+    reader: Vec<Constraint>,
+}
+
+/// The answers that have been given.
+pub(super) type Asked = RefCell<Table<Question, bool>>;
+
 /// Whether all elements that a reader reads are written by a writer of the same owner, in the same
 /// iteration of their common loops. A scalar is one element.
-fn writes_all(analysis: &Analysis<'_>, array: &Name, writer: &PartInfo, reader: &PartInfo) -> bool {
-    let of = |info: &PartInfo, write: bool| -> Vec<Access> {
-        info.execution.accesses.iter().filter(|a| a.array == *array && a.write == write).cloned().collect()
+fn writes_all(
+    analysis: &Analysis<'_>,
+    array: &Name,
+    writer: &PartInfo,
+    reader: &PartInfo,
+    asked: &Asked,
+) -> bool {
+    let of = |info: &PartInfo, write: bool| -> Vec<Vec<Option<Aff>>> {
+        let own = info.execution.accesses.iter().filter(|a| a.array == *array && a.write == write);
+        own.map(|a| a.subscripts.clone()).collect()
     };
     let (written, read) = (of(writer, true), of(reader, false));
-    if written.iter().all(|a| a.subscripts.is_empty()) {
+    if written.iter().all(Vec::is_empty) {
         return true;
     }
     let Some(temporary) = analysis.lookup.array(array) else { return false };
-    let owned = owner(temporary.space);
     // Of each lane in both, the same one.
-    let mut same: Vec<&Name> = writer.execution.loops.iter().take(common_loops(writer, reader)).collect();
-    same.extend(
-        reader.inames.iter().filter(|n| analysis.kernel.tag(n).is_jam() && writer.inames.contains(*n)),
-    );
-    let goes = |n: &Name| !n.ends_with('\'') && !analysis.is_parameter(n);
-    let is_written = |y: &Access| -> Option<bool> {
+    let loops = writer.execution.loops.iter().take(common_loops(writer, reader));
+    let is_lane = |n: &&Name| analysis.kernel.tag(n).is_jam() && writer.inames.contains(*n);
+    let same = loops.chain(reader.inames.iter().filter(is_lane)).cloned().collect();
+    let question = Question {
+        owned: owner(temporary.space),
+        same,
+        written,
+        read,
+        writer: writer.execution.constraints.clone(),
+        reader: reader.execution.constraints.clone(),
+    };
+    let known = asked.borrow().get(&question).copied();
+    known.unwrap_or_else(|| {
+        let answer = question.read.iter().all(|y| question.is_written(analysis, y) == Some(true));
+        asked.borrow_mut().insert(question, answer);
+        answer
+    })
+}
+
+impl Question {
+    /// Whether an element that the reader reads is written in all its executions; `None` if that is
+    /// not known.
+    fn is_written(&self, analysis: &Analysis<'_>, y: &[Option<Aff>]) -> Option<bool> {
+        let goes = |n: &Name| !n.ends_with('\'') && !analysis.is_parameter(n);
         let mut found = Vec::new();
-        for x in &written {
-            let axes = HardwareAxis::all().filter(|axis| owned.contains(*axis));
-            let mut rows = one_cell(analysis, (writer, x), (reader, y), axes)?;
-            for name in &same {
-                let own = Aff::var(*name);
+        for x in &self.written {
+            let both = ((self.writer.as_slice(), x.as_slice()), (self.reader.as_slice(), y));
+            let mut rows = one_cell_of(analysis, both.0, both.1, self.owned.iter())?;
+            for name in &self.same {
+                let own = Aff::var(name);
                 rows.push(Constraint::equal(&own, &second(analysis, &own).ok()?).ok()?);
             }
             found.extend(System::new(&rows).ok()?.project_exactly(&goes).ok()?);
         }
         let mut wanted = analysis.context.clone();
-        for c in &reader.execution.constraints {
+        for c in &self.reader {
             wanted.push(Constraint { kind: c.kind, aff: second(analysis, &c.aff).ok()? });
         }
-        for position in HardwareAxis::all().filter(|axis| owned.contains(*axis)).map(HardwareAxis::position) {
+        for position in self.owned.iter().map(HardwareAxis::position) {
             wanted.push(Constraint::nonneg(second(analysis, &position).ok()?));
         }
         let wanted = System::new(&wanted).ok()?;
@@ -209,8 +254,7 @@ fn writes_all(analysis: &Analysis<'_>, array: &Name, writer: &PartInfo, reader: 
         dims.dedup();
         let found = Set::from_systems(&dims, found).ok()?;
         Set::from_systems(&dims, vec![wanted]).ok()?.subtract(&found).ok()?.is_empty().ok()
-    };
-    read.iter().all(|y| is_written(y) == Some(true))
+    }
 }
 
 /// How many of the outermost loops around two parts are the same.
@@ -313,12 +357,24 @@ pub(super) fn one_cell(
     (reader, y): (&PartInfo, &Access),
     axes: impl Iterator<Item = HardwareAxis>,
 ) -> Option<Vec<Constraint>> {
+    let writes = (writer.execution.constraints.as_slice(), x.subscripts.as_slice());
+    let reads = (reader.execution.constraints.as_slice(), y.subscripts.as_slice());
+    one_cell_of(analysis, writes, reads, axes)
+}
+
+/// As [`one_cell`], by the constraints on the executions and the subscripts of their elements.
+fn one_cell_of(
+    analysis: &Analysis<'_>,
+    (writer, x): (&[Constraint], &[Option<Aff>]),
+    (reader, y): (&[Constraint], &[Option<Aff>]),
+    axes: impl Iterator<Item = HardwareAxis>,
+) -> Option<Vec<Constraint>> {
     let mut rows = analysis.context.clone();
-    rows.extend(writer.execution.constraints.iter().cloned());
-    for c in &reader.execution.constraints {
+    rows.extend(writer.iter().cloned());
+    for c in reader {
         rows.push(Constraint { kind: c.kind, aff: second(analysis, &c.aff).ok()? });
     }
-    for (s, t) in x.subscripts.iter().zip(&y.subscripts) {
+    for (s, t) in x.iter().zip(y) {
         rows.push(Constraint::equal(s.as_ref()?, &second(analysis, t.as_ref()?).ok()?).ok()?);
     }
     for position in axes.map(HardwareAxis::position) {
