@@ -172,8 +172,11 @@ fn allowed_sizes(program: &Program) -> Vec<BTreeMap<Name, i64>> {
     };
     let mut tried: Vec<BTreeMap<Name, i64>> = Vec::new();
     for sizes in turns.filter(holds) {
-        if tried.len() < ENOUGH && !tried.contains(&sizes) {
+        if !tried.contains(&sizes) {
             tried.push(sizes);
+        }
+        if tried.len() == ENOUGH {
+            break;
         }
     }
     if tried.is_empty() {
