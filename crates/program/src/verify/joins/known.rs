@@ -40,6 +40,12 @@ impl Values {
         &self.0
     }
 
+    /// That of each of so many threads.
+    pub fn into_each(mut self, threads: usize) -> Vec<Known> {
+        self.each(threads);
+        Rc::unwrap_or_clone(self.0)
+    }
+
     /// Those of so many threads, each in a place of its own.
     pub fn each(&mut self, threads: usize) -> &mut Vec<Known> {
         let values = Rc::make_mut(&mut self.0);

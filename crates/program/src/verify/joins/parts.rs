@@ -95,6 +95,11 @@ impl Content {
         Content::Run { from, to, broken: false }
     }
 
+    /// Whether it is a set of which nothing is known to be in it twice.
+    pub fn is_plain_set(&self) -> bool {
+        matches!(self, Content::Set { twice: None, .. })
+    }
+
     pub fn has(&self, number: usize) -> bool {
         match self {
             Content::Set { bits, .. } => {

@@ -5,12 +5,10 @@
 //! none (yet), or an integer, which subscripts and conditions are made of. Each value of the text
 //! is computed for all threads at once: the text is gone through once, not once for each thread.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    rc::Rc,
-};
+use std::{collections::BTreeMap, rc::Rc};
 
 use loopwright_kernel_ir::{BinaryOp, Diagnostic, Dim, Expr, PerDim, ReductionOp, TypeTable};
+use loopwright_poly::Table;
 
 use super::{
     Holder, State, WrongJoin,
@@ -57,7 +55,7 @@ pub(super) struct Run<'p> {
     pub(super) points: Points,
     pub(super) threads: usize,
     pub(super) cells: Vec<(Cell, Values)>,
-    shared: HashMap<(usize, Vec<i64>), Known>,
+    shared: Table<(usize, Vec<i64>), Known>,
     /// How often the blocks have looked back.
     pub(super) looked: usize,
 }
@@ -115,7 +113,7 @@ impl<'p> Run<'p> {
         let patterns =
             claimed.operator.map(|operator| Patterns::new(operator, &types.collect(), claimed.types));
         let simple = claimed.operator.filter(|operator| operator.commutes).and_then(single);
-        let (cells, shared) = (Vec::new(), HashMap::new());
+        let (cells, shared) = (Vec::new(), Table::default());
         Run {
             kernel,
             warp_size,
@@ -367,14 +365,16 @@ impl<'p> Run<'p> {
 
     fn assign(&mut self, cell: &Cell, value: &Value, active: &[bool]) -> Result<(), Stop> {
         let number = self.number_of(cell);
-        let found = self.of_block(value, active, active)?;
+        let mut values = self.of_block(value, active, active)?.into_each(self.threads);
         // What no thread keeps is not looked up.
-        let mut values = match active.contains(&false) {
-            true => self.each(cell).clone(),
-            false => vec![Known::Nothing; self.threads],
-        };
-        for thread in (0..self.threads).filter(|t| active[*t]) {
-            values[thread] = match (number, self.settled(found.at(thread).clone())) {
+        let before = active.contains(&false).then(|| self.values(cell).clone());
+        for (thread, value) in values.iter_mut().enumerate() {
+            if let (false, Some(before)) = (active[thread], &before) {
+                *value = before.at(thread).clone();
+                continue;
+            }
+            let found = std::mem::replace(value, Known::Nothing);
+            *value = match (number, self.settled(found)) {
                 // A constant in the place of the state has to be its first value.
                 (Some(number), value @ (Known::Int(_) | Known::Float(_))) => {
                     if !self.is_neutral(number, &value) {

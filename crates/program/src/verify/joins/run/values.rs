@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use loopwright_kernel_ir::DType;
+use loopwright_poly::Table;
 
 use super::{
     super::{
@@ -93,8 +94,11 @@ impl Run<'_> {
                 }
                 Memory::Shared(array) => {
                     let all = self.subscripts(&element.subscripts, wanted, active)?;
-                    let at = |at| self.shared.get(&(array, at)).cloned().unwrap_or(Known::Nothing);
-                    all.into_iter().map(at).collect()
+                    let at = |(at, wanted): (Vec<i64>, &bool)| match wanted {
+                        true => self.shared.get(&(array, at)).cloned().unwrap_or(Known::Nothing),
+                        false => Known::Nothing,
+                    };
+                    all.into_iter().zip(wanted).map(at).collect()
                 }
                 Memory::Global(_) => return Err(Stop::NotFollowed),
             },
@@ -133,14 +137,7 @@ impl Run<'_> {
                 };
                 let of = a.dtype;
                 let (a, b) = (self.of_block(a, wanted, active)?, self.of_block(b, wanted, active)?);
-                let mut found = Vec::with_capacity(threads);
-                for (thread, wanted) in wanted.iter().enumerate() {
-                    found.push(match wanted {
-                        true => self.binary(op, of, a.at(thread), b.at(thread))?,
-                        false => Known::Nothing,
-                    });
-                }
-                found.into_iter().collect()
+                self.binary_of_block(op, of, (&a, &b), wanted)?
             }
             ValueKind::Unary(op, a) => {
                 let values = self.of_block(a, wanted, active)?;
@@ -201,6 +198,57 @@ impl Run<'_> {
         })
     }
 
+    /// What an operation makes of two values of a type in each of the wanted threads. Those that join the
+    /// same two states share what comes of it: of threads that exchange what they have, each joins
+    /// it with that of the other.
+    fn binary_of_block(
+        &self,
+        op: BinOp,
+        of: DType,
+        (a, b): (&Values, &Values),
+        wanted: &[bool],
+    ) -> Result<Values, Stop> {
+        if let ([a], [b]) = (a.distinct(), b.distinct()) {
+            let found = match wanted.contains(&true) {
+                true => self.binary(op, of, a, b)?,
+                false => Known::Nothing,
+            };
+            return Ok(Values::same(found));
+        }
+        let mut joined: Table<(usize, usize), Known> = Table::default();
+        let mut found = Vec::with_capacity(self.threads);
+        for (thread, wanted) in wanted.iter().enumerate() {
+            let (a, b) = (a.at(thread), b.at(thread));
+            found.push(match (wanted, a, b) {
+                (false, ..) => Known::Nothing,
+                (true, Known::Parts(one), Known::Parts(other)) => {
+                    let (mut from, mut to) = (Rc::as_ptr(one) as usize, Rc::as_ptr(other) as usize);
+                    // Of sets in which nothing is twice, it does not matter which is which.
+                    let exchanges = self.is_simple(op, one, other)
+                        && [one, other].iter().all(|parts| parts.content.is_plain_set());
+                    if exchanges && from > to {
+                        (from, to) = (to, from);
+                    }
+                    match joined.get(&(from, to)) {
+                        Some(known) => known.clone(),
+                        None => {
+                            let known = self.binary(op, of, a, b)?;
+                            joined.insert((from, to), known.clone());
+                            known
+                        }
+                    }
+                }
+                _ => self.binary(op, of, a, b)?,
+            });
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// Whether an operation of two states is all of the operator, which commutes.
+    fn is_simple(&self, op: BinOp, a: &Parts, b: &Parts) -> bool {
+        self.simple == Some(op) && [a, b].iter().all(|parts| parts.number == Some(0))
+    }
+
     /// What an operation makes of two values of a type.
     fn binary(&self, op: BinOp, of: DType, a: &Known, b: &Known) -> Result<Known, Stop> {
         let is_negative = |v: i64| of.is_unsigned() && v < 0;
@@ -213,9 +261,7 @@ impl Run<'_> {
                 })
             }
             (Known::Int(a), Known::Int(b)) => computed(op, *a, *b).map(Known::Int).ok_or(Stop::NotFollowed),
-            (Known::Parts(a), Known::Parts(b))
-                if self.simple == Some(op) && [a, b].iter().all(|p| p.number == Some(0)) =>
-            {
+            (Known::Parts(a), Known::Parts(b)) if self.is_simple(op, a, b) => {
                 let content = a.content.with(&b.content, true);
                 Ok(Known::Parts(Rc::new(Parts { number: Some(0), content })))
             }
