@@ -281,13 +281,17 @@ const MOST_BEFORE: i64 = 16;
 
 /// Whether wherever a system holds, all constraints of some region hold.
 fn covered(system: &System, regions: &[Vec<Constraint>]) -> loopwright_poly::Result<bool> {
-    if system.is_empty()? {
-        return Ok(true);
-    }
+    Ok(system.is_empty()? || covered_somewhere(system, regions)?)
+}
+
+/// As [`covered`], of a system that is not empty.
+fn covered_somewhere(system: &System, regions: &[Vec<Constraint>]) -> loopwright_poly::Result<bool> {
     let Some((first, rest)) = regions.split_first() else { return Ok(false) };
     for c in first {
         for not in c.negations()? {
-            if !covered(&system.with(&[not])?, rest)? {
+            let not = [not];
+            // Most constraints follow from the system, which is asked without making another one.
+            if !system.is_empty_with(&not)? && !covered_somewhere(&system.with(&not)?, rest)? {
                 return Ok(false);
             }
         }
