@@ -7,6 +7,7 @@ use std::{
 };
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Place};
+use loopwright_poly::remembering;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -161,17 +162,20 @@ impl Pipeline {
 
     /// The kernel after all steps. A refusal names the step; the given kernel remains unchanged.
     pub fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        let mut kernel = kernel.clone();
-        for (k, step) in self.steps.iter().enumerate() {
-            kernel = step.apply(&kernel).map_err(|d| self.refused(d, k, step, &kernel))?;
-        }
-        Ok(kernel)
+        // Steps ask much the same of kernels that are much alike.
+        remembering(|| {
+            let mut kernel = kernel.clone();
+            for (k, step) in self.steps.iter().enumerate() {
+                kernel = step.apply(&kernel).map_err(|d| self.refused(d, k, step, &kernel))?;
+            }
+            Ok(kernel)
+        })
     }
 
     /// The kernel after all steps, without any check of legality. It is meant for tests which show
     /// that an illegal step really changes the results.
     pub fn apply_unjudged(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        raw_all(&self.steps, kernel)
+        remembering(|| raw_all(&self.steps, kernel))
     }
 
     /// The kernel after each step, with the time that the step took.
