@@ -131,8 +131,11 @@ fn find(text: &str, part: &str) -> Option<Range<usize>> {
     let part_tokens = lex(part);
     let wanted: Vec<&str> =
         part_tokens.iter().filter(|t| t.tok != Tok::End).map(|t| &part[t.span.clone()]).collect();
+    if wanted.is_empty() {
+        return None;
+    }
     let tokens = lex(text);
-    if wanted.is_empty() || wanted.len() > tokens.len() {
+    if wanted.len() > tokens.len() {
         return None;
     }
     (0..=tokens.len() - wanted.len()).find_map(|k| {
