@@ -25,9 +25,9 @@ step! {
     /// # Legality
     ///
     /// Refused if two elements would have one place, with both of them. Subscripts do not change,
-    /// and thus neither do values. The array is shared or private: where an element of global memory
-    /// lies is the sum of its subscripts times strides, axis by axis, by which a launch checks the
-    /// arrays that callers pass.
+    /// and thus neither do values. The array is shared or private: where an element of global
+    /// memory lies is the sum of its subscripts times strides, axis by axis, by which a launch
+    /// checks the arrays that callers pass.
     ///
     /// In text: `set_layout(t, (64,16):(17,1))`.
     ///
