@@ -15,14 +15,14 @@
 //! order that does not depend on timing. Where the instruction asks for it, blocks update the
 //! result itself ([`crate::updates`]).
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Constraint, DType, Definition, Diagnostic, Dim, Domain, Expr,
     HardwareAxis, Instruction, KernelData, LoopKernel, Name, Part, PartRef, PerDim, Reduce, ReductionOp,
     Role, Share, StateType, StateVar, Tag, Tree, Type, TypeTable, ValueType, state_type,
 };
-use loopwright_legality::Model;
+use loopwright_legality::{Model, ModelPart, Touch};
 use loopwright_poly::System;
 
 use crate::{
@@ -37,6 +37,8 @@ const NAME: &str = "two_stages";
 const JOINING_THREADS: i64 = 128;
 /// Threads of a block that join partial results where some have results of their own, at most.
 const JOINING_BLOCK: i64 = 256;
+/// Threads of a block, at most.
+const LARGEST_BLOCK: i64 = 1024;
 /// Threads that join the partial results of one result there, at most: their partial results go
 /// through shared memory.
 const JOINING_ROWS: i64 = 16;
@@ -255,7 +257,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
         role: share(&instruction, Share::Join),
         ..instruction.clone()
     };
-    let joining = joining_threads(&model, &instruction.within)?;
+    let joining = joining_threads(&model, &instruction)?;
     let last = joined.last().cloned();
     // Reductions name base inames: those of the rounds before those of the threads.
     let mut base: Vec<Name> = joined.clone();
@@ -425,9 +427,9 @@ fn declared(model: &Model<'_>, inames: &[Name]) -> Result<Vec<Constraint>, Diagn
 
 /// The axis of the block that nobody has results on, and how many threads there join the partial
 /// results of each result; `None` where the block is full without them, or its size is not known.
-fn joining_threads(model: &Model<'_>, within: &[Name]) -> Result<Option<(Dim, i64)>, Diagnostic> {
+fn joining_threads(model: &Model<'_>, instruction: &Instruction) -> Result<Option<(Dim, i64)>, Diagnostic> {
     let mut lengths = PerDim::all(1i64);
-    for iname in within {
+    for iname in &instruction.within {
         if let Some(HardwareAxis::Block(dim)) = model.kernel.tag(iname).axis() {
             let Some(length) = length(model, iname)? else { return Ok(None) };
             lengths[dim] = length.max(2);
@@ -436,10 +438,29 @@ fn joining_threads(model: &Model<'_>, within: &[Name]) -> Result<Option<(Dim, i6
     let Some(free) = Dim::ALL.iter().find(|dim| lengths[**dim] == 1) else { return Ok(None) };
     let own: i64 = lengths.values().product();
     if own == 1 {
-        return Ok(Some((Dim::X, JOINING_THREADS)));
+        // Threads that read a private result are beside those that join it.
+        let mut beside = 1;
+        for iname in readers_of_private(model, instruction) {
+            if let Some(HardwareAxis::Block(Dim::Y | Dim::Z)) = model.kernel.tag(&iname).axis() {
+                let Some(length) = length(model, &iname)? else { return Ok(None) };
+                beside *= length.clamp(1, LARGEST_BLOCK);
+            }
+        }
+        let room = LARGEST_BLOCK / beside;
+        return Ok((room >= 2).then(|| (Dim::X, JOINING_THREADS.min(1 << room.ilog2()))));
     }
     let room = JOINING_BLOCK / own;
     Ok((room >= 2).then(|| (*free, JOINING_ROWS.min(1 << room.ilog2()))))
+}
+
+/// The inames of those who read a private result of an instruction, each once.
+fn readers_of_private(model: &Model<'_>, instruction: &Instruction) -> BTreeSet<Name> {
+    let is_private = |name: &Name| {
+        model.lookup.array(name).is_some_and(|array| array.space == AddressSpace::Private)
+            && instruction.targets.iter().any(|target| target.array == *name)
+    };
+    let reads = |p: &&ModelPart| p.events.iter().any(|e| e.touch == Touch::Read && is_private(&e.array));
+    model.parts.iter().filter(reads).flat_map(|p| p.inames.clone()).collect()
 }
 
 /// The number of coordinates that an iname takes, if it is constant.
