@@ -1,8 +1,8 @@
 //! What is known about the bounds of inames and the lengths of axes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Aff, Expr, KernelData, Kind, Name};
+use loopwright_kernel_ir::{Aff, Definition, Expr, KernelData, Kind, Name};
 use loopwright_poly::{Constraint, System};
 
 /// The least value of an iname, if that is a number.
@@ -136,18 +136,27 @@ fn limits(kernel: &KernelData, iname: &str) -> (Option<i64>, Option<i64>) {
     (low, high)
 }
 
+/// An iname and those that are defined by it, whose bounds are its own.
+fn with_defined(kernel: &KernelData, iname: &str) -> BTreeSet<Name> {
+    let is_by = |d: &&Definition| kernel.base_of(&d.iname).iter().any(|n| **n == *iname);
+    let defined = kernel.definitions.iter().filter(is_by).map(|d| d.iname.clone());
+    defined.chain([Name::new(iname)]).collect()
+}
+
 /// Whether data decide about the bounds of an iname.
 pub fn are_data(kernel: &KernelData, iname: &str) -> bool {
-    let own = kernel.domains.iter().filter(|d| d.inames.iter().any(|n| **n == *iname));
+    let names = with_defined(kernel, iname);
+    let own = kernel.domains.iter().filter(|d| d.inames.iter().any(|n| names.contains(n)));
     own.flat_map(|d| &d.constraints)
-        .filter(|c| c.aff.mentions(iname))
+        .filter(|c| c.aff.mentions_any(&|n| names.contains(n)))
         .any(|c| c.aff.mentions_any(&|n| kernel.temporary(n).is_some()))
 }
 
 /// The other inames that occur in the bounds of an iname.
 pub fn depend_on(kernel: &KernelData, iname: &str, other: &str) -> bool {
+    let names = with_defined(kernel, iname);
     let all = kernel.domains.iter().flat_map(|d| &d.constraints);
-    all.filter(|c| c.aff.mentions(iname)).any(|c| c.aff.mentions(other))
+    all.filter(|c| c.aff.mentions_any(&|n| names.contains(n))).any(|c| c.aff.mentions(other))
 }
 
 /// Whether every launch has a multiple of `by` here.

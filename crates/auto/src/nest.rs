@@ -248,6 +248,12 @@ impl<'k> Nest<'k> {
         legal
     }
 
+    /// The kernel after these steps, if they are legal.
+    pub(crate) fn applied(&self, steps: &[String]) -> Option<LoopKernel> {
+        let mut all = steps.iter();
+        all.try_fold(self.kernel.clone(), |kernel, text| Some(self.judge.step(&kernel, text).ok()?.0))
+    }
+
     /// Whether these steps are proved to be legal, whatever the user has vouched for.
     fn proves(&self, iname: &Name, steps: &[String]) -> bool {
         let mut kernel = self.kernel.clone();

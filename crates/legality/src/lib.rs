@@ -74,6 +74,6 @@ pub use realized::judge_realization;
 pub use replay::{CellName, Data, Failure, Instance, Parameters, Run, Stop, Token, Value, replay};
 pub use roles::PartRole;
 pub use rounds::in_rounds;
-pub use scan::{along, carried};
+pub use scan::{Backwards, along, backwards, carried};
 pub use search::{Replays, Search, agrees, search};
 pub use witness::Witness;

@@ -204,6 +204,52 @@ pub fn carried(kernel: &LoopKernel, id: &Name, sweep: &Name, point: &Name) -> Re
     Ok(offset)
 }
 
+/// Which loops of a reduction have to run backwards for it to be a scan, if any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backwards {
+    /// That over the iname along which the scan would go: later instances have fewer points.
+    pub sweep: bool,
+    /// That over the points: they come in from the end.
+    pub point: bool,
+}
+
+/// Which loops have to run backwards for the range of a reduction over `point` to have an end that
+/// goes on by one with `sweep`: none of `0 <= j <= i`, both of `i <= j < n`, that over `j` of
+/// `n - i <= j < n`, that over `i` of `0 <= j < n - i`. None either if no such end is seen; what
+/// the scan is then has to be asked in any case ([`carried`]). Both are base inames.
+pub fn backwards(
+    kernel: &LoopKernel,
+    id: &Name,
+    sweep: &Name,
+    point: &Name,
+) -> Result<Backwards, Diagnostic> {
+    let model = Model::new(kernel)?;
+    let update = PartRef { instruction: id.clone(), part: Part::Update(0) };
+    let Some(update) = model.numbers.get(&update).map(|k| &model.parts[*k]) else {
+        return Ok(Backwards::default());
+    };
+    let (i, j) = (Aff::var(sweep), Aff::var(point));
+    if last(update, &i, &j).is_some() {
+        return Ok(Backwards::default());
+    }
+    let ends = || update.constraints.iter().filter(|c| c.kind == Kind::Ge && c.aff.is_affine());
+    let is_end = |of_i: i64, of_j: i64| {
+        ends().any(|c| c.aff.coefficient(sweep) == of_i && c.aff.coefficient(point) == of_j)
+    };
+    let ways = [(-1, 1, true, true), (1, 1, false, true), (-1, -1, true, false)];
+    let way = ways.into_iter().find(|(of_i, of_j, ..)| is_end(*of_i, *of_j));
+    Ok(way.map_or_else(Backwards::default, |(_, _, sweep, point)| Backwards { sweep, point }))
+}
+
+/// The least number `c` for which a constraint of an update is `j <= i + c`, if there is one.
+fn last(update: &ModelPart, i: &Aff, j: &Aff) -> Option<i64> {
+    let offsets = update.constraints.iter().filter_map(|c| {
+        let rest = c.aff.sub(&i.sub(j).ok()?).ok()?;
+        rest.as_constant().filter(|_| c.kind == Kind::Ge)
+    });
+    offsets.min()
+}
+
 /// Premise 1, and the constant.
 fn points(
     model: &Model<'_>,
@@ -229,17 +275,8 @@ fn points(
             }
         }
     }
-    // `j <= i + c`
-    let offset = update.constraints.iter().filter_map(|c| {
-        let rest = c.aff.sub(&i.sub(&j).ok()?).ok()?;
-        rest.as_constant().filter(|_| c.kind == Kind::Ge)
-    });
-    let Some(offset) = offset.min() else {
-        // `i + c <= j`
-        let shrinks = update.constraints.iter().any(|c| {
-            let rest = j.sub(&i).and_then(|difference| c.aff.sub(&difference));
-            c.kind == Kind::Ge && rest.is_ok_and(|rest| rest.as_constant().is_some())
-        });
+    let Some(offset) = last(update, &i, &j) else {
+        let shrinks = last(update, &j, &i).is_some();
         let help = match shrinks {
             true => format!(
                 "it shrinks, and is a scan of the reversed loops: `reverse({sweep})` and \

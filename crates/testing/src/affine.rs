@@ -514,7 +514,14 @@ impl Maker {
         let end = self.end();
         self.domains.push(format!("domain {{ [{name}] : 0 <= {name} < {end} }}"));
         let range = match self.rng.below(10) {
-            0..=4 => format!("0 <= {k} <= {name}"),
+            0..=2 => format!("0 <= {k} <= {name}"),
+            // A scan of reversed loops.
+            3 => format!("{name} <= {k} < {end}"),
+            4 => match self.rng.below(3) {
+                0 => format!("{name} < {k} < {end}"),
+                1 => format!("{end} - {name} <= {k} < {end}"),
+                _ => format!("0 <= {k} < {end} - {name}"),
+            },
             5 | 6 => format!("0 <= {k} < {name}"),
             7 => format!("1 <= {k} <= {name}"),
             8 => format!("0 <= {k} <= {name} + 1"),

@@ -2,6 +2,7 @@
 //! find them.
 
 use loopwright_kernel_ir::{Instruction, LoopKernel, Name};
+use loopwright_transforms::Step;
 
 use crate::{
     moves, products,
@@ -41,7 +42,12 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         return steps;
     }
     if let Some((i, j)) = any(rng, &growing(kernel)).filter(|_| rng.chance(70)) {
-        steps.push(format!("realize_scan({i}, {j})"));
+        let scan = format!("realize_scan({i}, {j})");
+        // Where the range shrinks, the loop has another name afterwards.
+        let after = Step::parse(&scan).and_then(|step| step.rule().apply(kernel));
+        let is_reversed = after.is_ok_and(|after| !after.instructions.iter().any(|x| x.within.contains(&i)));
+        let i = if is_reversed { format!("{i}_rev") } else { i.to_string() };
+        steps.push(scan);
         steps.extend(match rng.below(6) {
             // In tiles: the threads of a block scan together, and the total carries over from tile
             // to tile.

@@ -260,6 +260,30 @@ y[s, i] = sum(j, x[s, j])
     check_under(&pipelines, text, &|m, n| vec![("x", integers(m * n, 8, -9, 9))], &[("y", 0)]);
 }
 
+/// Ranges whose reductions are scans once loops have been reversed, which `realize_scan` does: the
+/// range, whether the loop around it is reversed, and whether the point is.
+#[test]
+fn other_ranges_are_scanned_in_reversed_loops() {
+    let ranges = [
+        ("i <= j < n", true),
+        ("i < j < n", true),
+        ("n - i <= j < n", false),
+        ("n - 1 - i <= j < n", false),
+        ("0 <= j < n - i", true),
+        ("1 <= j < n - i", true),
+    ];
+    for (range, is_reversed) in ranges {
+        let text = SUMS.replace("0 <= j <= i", range);
+        let named = |steps: &str| match is_reversed {
+            true => steps.replace("(i,", "(i_rev,").replace("i_", "i_rev_").replace("i_rev_rev", "i_rev"),
+            false => steps.to_string(),
+        };
+        let pipelines =
+            PIPELINES.map(|(name, steps)| (name, format!("realize_scan(i, j)\n{}", named(steps))));
+        check_under(&pipelines, &text, &|m, n| vec![("x", integers(m * n, 10, -9, 9))], &[("y", 0)]);
+    }
+}
+
 /// The scanned array is a tile in shared memory, and the loop over columns has another name.
 #[test]
 fn of_a_prefetched_tile() {

@@ -32,7 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use loopwright_kernel_ir::{Name, Reduce};
+use loopwright_kernel_ir::{Expr, Name, Reduce};
 use loopwright_lowering::{Language, Target};
 
 use crate::{
@@ -57,16 +57,89 @@ const SHORT_TILE: i64 = 1024;
 /// The longest row that has short tiles.
 const SHORT: i64 = 16 * TILE;
 
+/// The loop that a scan goes along.
+struct Sweep<'n> {
+    /// The loop of the nest.
+    i: &'n Name,
+    /// What it is called once the reductions are scans: another name if it has been reversed, as
+    /// for sums over all points behind one's own.
+    run: Name,
+}
+
+impl<'n> Sweep<'n> {
+    fn of(nest: &Nest<'_>, parallel: &[Name], i: &'n Name, all: &[Name]) -> Sweep<'n> {
+        let Some(j) = all.first() else { return Sweep { i, run: i.clone() } };
+        let mut steps: Vec<String> = inside_out(nest, parallel, i).into_iter().collect();
+        steps.push(format!("realize_scan({i}, {j})"));
+        let new = nest.applied(&steps).and_then(|after| {
+            let loops = after.instructions.iter().filter(|x| x.scan.is_some()).flat_map(|x| &x.within);
+            loops.into_iter().find(|n| !nest.kernel.is_iname(n)).cloned()
+        });
+        Sweep { i, run: new.unwrap_or_else(|| i.clone()) }
+    }
+
+    /// If each of several reductions is a scan along the loop, but not all together, as where some
+    /// go up and others down: a nest for each.
+    fn apart(&self, nest: &Nest<'_>, parallel: &[Name], all: &[Name]) -> Option<Proposal> {
+        if all.len() < 2 {
+            return None;
+        }
+        let first: Vec<String> = inside_out(nest, parallel, self.i).into_iter().collect();
+        let is_scan = |scans: &[Name]| {
+            let realized = self.realized(Proposal::new(""), scans).steps.into_iter().map(|(text, _)| text);
+            nest.applied(&first.iter().cloned().chain(realized).collect::<Vec<String>>()).is_some()
+        };
+        if is_scan(all) || !all.iter().all(|j| is_scan(std::slice::from_ref(j))) {
+            return None;
+        }
+        let reason = format!(
+            "{} reductions are scans along `{}`, which do not go the same way: each gets a nest of its own",
+            all.len(),
+            self.i
+        );
+        let apart = |proposal: Proposal, n: &Name| proposal.step(format!("distribute({n})"));
+        Some(nest.band.iter().rev().fold(Proposal::new(reason), apart))
+    }
+
+    fn is_reversed(&self) -> bool {
+        self.run != *self.i
+    }
+
+    /// What makes it one.
+    fn reason(&self) -> String {
+        let before = if self.is_reversed() { "behind" } else { "before" };
+        format!("each `{}` reduces what the one {before} it does and one point more", self.i)
+    }
+
+    /// With the loops of all of these reductions as scans.
+    fn realized(&self, proposal: Proposal, all: &[Name]) -> Proposal {
+        let sweeps = std::iter::once(self.i).chain(std::iter::repeat(&self.run));
+        sweeps.zip(all).fold(proposal, |proposal, (i, j)| proposal.step(format!("realize_scan({i}, {j})")))
+    }
+
+    /// Its blocks, which take tiles of so many points.
+    fn tiles(&self, each: i64) -> Along {
+        Along { blocks: format!("{}_outer", self.run), ..Along::outer(self.i, each) }
+    }
+
+    /// Its points in a tile.
+    fn inner(&self) -> String {
+        format!("{}_inner", self.run)
+    }
+}
+
 /// Tiles on blocks that look back, where there are too few rows for the multiprocessors. HIP's
 /// printer has no such blocks.
 fn across_blocks(
     nest: &Nest<'_>,
     parallel: &[Name],
-    i: &Name,
+    sweep: &Sweep<'_>,
     j: &Name,
     reason: &str,
     target: &Target,
 ) -> Vec<Proposal> {
+    let Sweep { i, run } = sweep;
+    let i: &Name = i;
     let around: Vec<Name> = parallel.iter().rev().filter(|n| *n != i).cloned().collect();
     let multiprocessors = i64::from(nest.launch().multiprocessors);
     let is_few = around.is_empty() || nest.count(&around).is_some_and(|rows| rows < multiprocessors);
@@ -82,15 +155,15 @@ fn across_blocks(
              own{what}"
         );
         let proposal = turned(nest, parallel, i, Proposal::new(reason));
-        proposal.step(format!("realize_scan({i}, {j})")).step(split(i, tile))
+        sweep.realized(proposal, std::slice::from_ref(j)).step(split(run, tile))
     };
     let on_grid = |proposal: Proposal, tile: i64, inner: &[(String, &'static str)]| {
-        let loops = std::iter::once(Along::outer(i, tile)).chain(around.iter().map(Along::whole));
+        let loops = std::iter::once(sweep.tiles(tile)).chain(around.iter().map(Along::whole));
         let (proposal, mut tags) = on_axes(nest, proposal, loops.collect(), &AXES);
         tags.extend_from_slice(inner);
         proposal.step(tag(&tags))
     };
-    let short = on_grid(form(SHORT_TILE, ""), SHORT_TILE, &[(format!("{i}_inner"), "thread.x")]);
+    let short = on_grid(form(SHORT_TILE, ""), SHORT_TILE, &[(sweep.inner(), "thread.x")]);
     if length.is_some_and(|n| n <= SHORT) {
         return vec![short];
     }
@@ -102,8 +175,8 @@ fn across_blocks(
     }
     let staged = |width: i64| {
         let what = format!(": a thread has {OWN} neighbours, which pass through shared memory");
-        let parts = [format!("{i}_thread"), format!("{i}_own")];
-        let staged = form(TILE, &what).step(split_as(format!("{i}_inner"), OWN, &parts[0], &parts[1]));
+        let parts = [format!("{run}_thread"), format!("{run}_own")];
+        let staged = form(TILE, &what).step(split_as(sweep.inner(), OWN, &parts[0], &parts[1]));
         let sweep = format!("[{}]", parts.join(", "));
         let inner: Vec<(String, &'static str)> = parts.into_iter().zip(["thread.x", "ilp"]).collect();
         let vectors = if width > 1 { format!(", vec={width}") } else { String::new() };
@@ -128,15 +201,27 @@ fn across_blocks(
 
 /// With the loops that stand inside of the scan outside of it.
 fn turned(nest: &Nest<'_>, parallel: &[Name], i: &Name, proposal: Proposal) -> Proposal {
+    inside_out(nest, parallel, i).into_iter().fold(proposal, Proposal::step)
+}
+
+/// The step that puts the loops that stand inside of the scan outside of it, if there are any.
+fn inside_out(nest: &Nest<'_>, parallel: &[Name], i: &Name) -> Option<String> {
     let at = |n: &Name| nest.band.iter().position(|m| m == n);
     let inside: Vec<String> =
         parallel.iter().filter(|n| *n != i && at(n) > at(i)).map(ToString::to_string).collect();
-    if inside.is_empty() { proposal } else { proposal.step(format!("reorder({}, {i})", inside.join(", "))) }
+    (!inside.is_empty()).then(|| format!("reorder({}, {i})", inside.join(", ")))
 }
 
 /// Scans down columns, where neighbouring columns are neighbours in memory: the loop over columns
 /// goes to the outside, and neighbouring threads take neighbouring columns.
-fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, all: &[Name], target: &Target) -> Vec<Proposal> {
+fn columns(
+    nest: &Nest<'_>,
+    parallel: &[Name],
+    sweep: &Sweep<'_>,
+    all: &[Name],
+    target: &Target,
+) -> Vec<Proposal> {
+    let i = sweep.i;
     let others: Vec<&Name> = parallel.iter().filter(|n| *n != i).collect();
     let Some(x) = nest.best(others.iter().copied()).filter(|x| nest.score(x) > nest.score(i).max(0.0)) else {
         return Vec::new();
@@ -148,15 +233,16 @@ fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, all: &[Name], target: &
             None => String::new(),
         };
         let reason = format!(
-            "each `{i}` reduces what the one before it does and one point more; neighbouring columns `{x}` \
-             are neighbours in memory, and go to neighbouring threads{shared}"
+            "{}; neighbouring columns `{x}` are neighbours in memory, and go to neighbouring \
+             threads{shared}",
+            sweep.reason()
         );
         let mut proposal = turned(nest, parallel, i, Proposal::new(reason));
-        proposal = scans(proposal, i, all).step(split(&x, warp));
+        proposal = sweep.realized(proposal, all).step(split(&x, warp));
         let mut inner = vec![(format!("{x}_inner"), "thread.x")];
         if let Some(threads) = along {
-            proposal = proposal.step(split(i, threads));
-            inner.push((format!("{i}_inner"), "thread.y"));
+            proposal = proposal.step(split(&sweep.run, threads));
+            inner.push((sweep.inner(), "thread.y"));
         }
         let rest = others.iter().rev().filter(|n| ***n != x).map(|n| Along::whole(n));
         let loops = std::iter::once(Along::outer(&x, warp)).chain(rest).collect();
@@ -167,9 +253,37 @@ fn columns(nest: &Nest<'_>, parallel: &[Name], i: &Name, all: &[Name], target: &
     vec![form(Some(ALONG)), form(None)]
 }
 
-/// With the loops of all of these reductions up to `i` as scans.
-fn scans(proposal: Proposal, i: &Name, all: &[Name]) -> Proposal {
-    all.iter().fold(proposal, |proposal, j| proposal.step(format!("realize_scan({i}, {j})")))
+/// A warp for each row, several rows a block. A block ends its loads at the barriers of each round; a
+/// warp has none.
+fn by_warps(
+    nest: &Nest<'_>,
+    parallel: &[Name],
+    sweep: &Sweep<'_>,
+    all: &[Name],
+    target: &Target,
+) -> Option<Proposal> {
+    let mut around = parallel.iter().rev().filter(|n| *n != sweep.i);
+    let last = around.next()?;
+    let reason =
+        format!("{}; a warp for each row, which meets no barriers: {WARPS} rows a block", sweep.reason());
+    let proposal = sweep.realized(Proposal::new(reason), all);
+    let proposal = proposal.step(split(&sweep.run, i64::from(target.warp_size))).step(split(last, WARPS));
+    let loops = std::iter::once(Along::outer(last, WARPS)).chain(around.map(Along::whole));
+    let (proposal, mut tags) = on_axes(nest, proposal, loops.collect(), &AXES);
+    tags.extend([(format!("{last}_inner"), "thread.y"), (sweep.inner(), "thread.x")]);
+    Some(proposal.step(tag(&tags)))
+}
+
+/// A thread for each row.
+fn by_threads(nest: &Nest<'_>, parallel: &[Name], sweep: &Sweep<'_>, all: &[Name]) -> Option<Proposal> {
+    let mut around = parallel.iter().rev().filter(|n| *n != sweep.i);
+    let last = around.next()?;
+    let proposal = sweep.realized(Proposal::new(format!("{}; a thread for each row", sweep.reason())), all);
+    let proposal = proposal.step(split(last, THREADS));
+    let loops = std::iter::once(Along::outer(last, THREADS)).chain(around.map(Along::whole));
+    let (proposal, mut tags) = on_axes(nest, proposal, loops.collect(), &AXES);
+    tags.push((format!("{last}_inner"), "thread.x"));
+    Some(proposal.step(tag(&tags)))
 }
 
 impl Rule for Scan {
@@ -184,20 +298,31 @@ impl Rule for Scan {
         let Some(all) = all.filter(|all| all.len() == 1 || all.len() == nest.instructions.len()) else {
             return Vec::new();
         };
+        // What is reduced is the same for each.
+        let is_fixed = |i: &Name| {
+            let args = reductions.iter().flat_map(|(_, r)| &r.args);
+            args.flat_map(Expr::names).all(|n| !nest.kernel.base_of(&n).contains(i))
+        };
+        let is_scanned = |i: &&Name| all.iter().all(|j| bounds::depend_on(nest.kernel, j, i)) && is_fixed(i);
         let parallel = nest.parallel();
-        let scanned = parallel.iter().filter(|i| all.iter().all(|j| bounds::depend_on(nest.kernel, j, i)));
         let mut proposals = Vec::new();
-        for i in scanned {
-            let reason = format!("each `{i}` reduces what the one before it does and one point more");
-            let realized = |reason: &str| scans(Proposal::new(reason), i, &all);
+        for i in parallel.iter().filter(is_scanned) {
+            let sweep = Sweep::of(nest, &parallel, i, &all);
+            if let Some(apart) = sweep.apart(nest, &parallel, &all) {
+                proposals.push(apart);
+                continue;
+            }
+            let run = &sweep.run;
+            let reason = sweep.reason();
+            let realized = |reason: &str| sweep.realized(Proposal::new(reason), &all);
             // A block for each row.
             let begun = || {
                 let around = parallel.iter().rev().filter(|n| *n != i).map(Along::whole).collect();
                 on_axes(nest, realized(&reason), around, &AXES)
             };
-            let columns = columns(nest, &parallel, i, &all, target);
+            let columns = columns(nest, &parallel, &sweep, &all, target);
             let across = match all.as_slice() {
-                [j] => across_blocks(nest, &parallel, i, j, &reason, target),
+                [j] => across_blocks(nest, &parallel, &sweep, j, &reason, target),
                 // What blocks pass on is the state of one scan.
                 _ => Vec::new(),
             };
@@ -207,7 +332,8 @@ impl Rule for Scan {
             let narrow = !around.is_empty() && is_narrow();
             let (first, second) = if narrow { (across, columns) } else { (columns, across) };
             proposals.extend(first.into_iter().chain(second));
-            let width = nest.vector(i, target.widest_access as usize);
+            // The lanes of a vector go upwards.
+            let width = if sweep.is_reversed() { 1 } else { nest.vector(i, target.widest_access as usize) };
             if width > 1 {
                 let (proposal, mut tags) = begun();
                 tags.extend([(format!("{i}_thread"), "thread.x"), (format!("{i}_vec"), "vec")]);
@@ -223,21 +349,19 @@ impl Rule for Scan {
                         .step(tag(&tags)),
                 );
             }
-            // A block ends its loads at the barriers of each round; a warp has none.
-            let mut around = parallel.iter().rev().filter(|n| *n != i);
-            if let Some(last) = around.next() {
-                let reason =
-                    format!("{reason}; a warp for each row, which meets no barriers: {WARPS} rows a block");
-                let proposal =
-                    realized(&reason).step(split(i, i64::from(target.warp_size))).step(split(last, WARPS));
-                let loops = std::iter::once(Along::outer(last, WARPS)).chain(around.map(Along::whole));
-                let (proposal, mut tags) = on_axes(nest, proposal, loops.collect(), &AXES);
-                tags.extend([(format!("{last}_inner"), "thread.y"), (format!("{i}_inner"), "thread.x")]);
-                proposals.push(proposal.step(tag(&tags)));
-            }
+            proposals.extend(by_warps(nest, &parallel, &sweep, &all, target));
             let (proposal, mut tags) = begun();
-            tags.push((format!("{i}_inner"), "thread.x"));
-            proposals.push(proposal.step(split(i, THREADS)).step(tag(&tags)));
+            tags.push((sweep.inner(), "thread.x"));
+            proposals.push(proposal.step(split(run, THREADS)).step(tag(&tags)));
+        }
+        // Rows that have more to do than the scan, such as reading their ends.
+        for i in nest.inner.iter().filter(is_scanned) {
+            let sweep = Sweep::of(nest, &parallel, i, &all);
+            // A loop at whose barriers threads meet has bounds that all threads know.
+            if !bounds::are_data(nest.kernel, i) {
+                proposals.extend(by_warps(nest, &parallel, &sweep, &all, target));
+            }
+            proposals.extend(by_threads(nest, &parallel, &sweep, &all));
         }
         proposals
     }

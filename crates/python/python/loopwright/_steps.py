@@ -1230,6 +1230,11 @@ class Steps:
         that does not commute or whose state has several values, since the order of the points is
         kept.
 
+        Other ranges are scanned in reversed loops. `i <= j < n` shrinks, and both loops are
+        reversed first, as by `reverse(i)` and `reverse(j)`: later steps find the loop of the scan
+        as `i_rev`. `0 <= j < n - i` takes `reverse(i)`, and `n - i <= j < n`, which grows from its
+        end, `reverse(j)`.
+
         Later steps determine how it runs. A loop over `i` is sequential. With `i` split and its
         inner part on the threads of a block, the threads scan their points together by shuffles and
         shared memory, whatever their number; a loop over the outer part carries the total from tile
@@ -1252,7 +1257,8 @@ class Steps:
         * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the
           value that the first instance reads for a point is the one that all later ones read.
 
-        Ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`), tagged
+        Where loops are reversed, this has to hold of the reversed ones, and reversing is judged as
+        [`Reverse`] is: no dependence may be carried by `i`, and the operator has to commute. Tagged
         inames, predicates, and loops between `i` and `j` that are not part of the scan are refused.
         A step that changes the order of a scan is judged like any other. Which scans can go along
         blocks is decided by lowering (`look-back`).

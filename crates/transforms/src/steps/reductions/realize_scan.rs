@@ -6,10 +6,10 @@ use loopwright_kernel_ir::{
     Aff, Constraint, Definition, Diagnostic, Domain, Expr, Instruction, KernelData, LoopKernel, Name, Part,
     PartRef, Tree,
 };
-use loopwright_legality::{Judgement, carried};
+use loopwright_legality::{Backwards, Judgement, backwards, carried};
 
 use crate::{
-    Transform, names,
+    Reverse, Step, Transform, names,
     rewrite::{fresh, require_iname, require_untagged, tree},
 };
 
@@ -24,6 +24,11 @@ step! {
     /// `j = i - 1` for an exclusive one (`0 <= j < i`). Any operator can be scanned, including one
     /// that does not commute or whose state has several values, since the order of the points is
     /// kept.
+    ///
+    /// Other ranges are scanned in reversed loops. `i <= j < n` shrinks, and both loops are
+    /// reversed first, as by `reverse(i)` and `reverse(j)`: later steps find the loop of the scan
+    /// as `i_rev`. `0 <= j < n - i` takes `reverse(i)`, and `n - i <= j < n`, which grows from its
+    /// end, `reverse(j)`.
     ///
     /// Later steps determine how it runs. A loop over `i` is sequential. With `i` split and its
     /// inner part on the threads of a block, the threads scan their points together by shuffles and
@@ -46,7 +51,8 @@ step! {
     /// * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the
     ///   value that the first instance reads for a point is the one that all later ones read.
     ///
-    /// Ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`), tagged
+    /// Where loops are reversed, this has to hold of the reversed ones, and reversing is judged as
+    /// [`Reverse`] is: no dependence may be carried by `i`, and the operator has to commute. Tagged
     /// inames, predicates, and loops between `i` and `j` that are not part of the scan are refused.
     /// A step that changes the order of a scan is judged like any other. Which scans can go along
     /// blocks is decided by lowering (`look-back`).
@@ -199,15 +205,36 @@ impl RealizeScan {
         }
         Ok(path)
     }
-}
 
-impl Transform for RealizeScan {
-    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        let (i, j) = (&self.sweep, &self.point);
-        for iname in [i, j] {
+    /// If the range has no end that grows with the loop around it: the kernel with the loops
+    /// reversed that make it one, and the scan of these.
+    fn from_the_end(&self, kernel: &LoopKernel) -> Result<Option<(LoopKernel, RealizeScan)>, Diagnostic> {
+        for iname in [&self.sweep, &self.point] {
             require_iname(kernel, iname)?;
             require_untagged(kernel, iname, "scanned")?;
         }
+        // All reductions over the point have its range.
+        let Some(x) = self.instructions(kernel)?.into_iter().next() else { return Ok(None) };
+        self.path(kernel, x)?;
+        let Backwards { sweep, point } = backwards(kernel, &x.id, &self.sweep, &self.point)?;
+        if !sweep && !point {
+            return Ok(None);
+        }
+        let (mut kernel, mut scan) = (kernel.clone(), self.clone());
+        for (is_reversed, iname) in [(sweep, &mut scan.sweep), (point, &mut scan.point)] {
+            if is_reversed {
+                let new = fresh(&kernel, &format!("{iname}_rev"));
+                let step = Step::from(Reverse::new(iname.clone()).named(new.clone()));
+                kernel = step.judged(&kernel)?.kernel;
+                *iname = new;
+            }
+        }
+        Ok(Some((kernel, scan)))
+    }
+
+    /// The scan of a range that grows.
+    fn scanned(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let (i, j) = (&self.sweep, &self.point);
         let mut offset = None;
         let mut ids = Vec::new();
         for x in self.instructions(kernel)? {
@@ -256,8 +283,27 @@ impl Transform for RealizeScan {
             Ok(())
         })
     }
+}
+
+impl Transform for RealizeScan {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        match self.from_the_end(kernel)? {
+            Some((reversed, scan)) => scan.scanned(&reversed),
+            None => self.scanned(kernel),
+        }
+    }
+
+    fn notes(&self, before: &LoopKernel) -> Vec<String> {
+        let Ok(Some((_, scan))) = self.from_the_end(before) else { return Vec::new() };
+        let pairs = [(&self.sweep, &scan.sweep), (&self.point, &scan.point)].into_iter();
+        let reversed: Vec<String> = (pairs.filter(|(old, new)| old != new))
+            .map(|(old, new)| format!("`{old}` was reversed as `{new}`"))
+            .collect();
+        vec![format!("for a range that grows with the loop around it, {}", reversed.join(", and "))]
+    }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        // Where loops are reversed, that has been judged.
         Judgement::Theorem(
             "each iteration has the points that those up to it add, and the value read for a point does \
              not change",
