@@ -238,6 +238,14 @@ impl<'k> Nest<'k> {
         has_shared && !self.writes_again(iname) && self.is_legal(iname, "thread.x", &steps)
     }
 
+    /// Whether blocks may have several iterations of a loop each, one after the other, whatever
+    /// other blocks do at that time.
+    pub(crate) fn is_parallel_in_pieces(&self, iname: &Name) -> bool {
+        let lanes = self.judge.target.warp_size;
+        let steps = [format!("split_iname({iname}, {lanes})"), format!("tag_inames({iname}_outer: block.x)")];
+        self.is_parallel(iname) && self.is_legal(iname, "pieces", &steps)
+    }
+
     fn is_legal(&self, iname: &Name, tag: &'static str, steps: &[String]) -> bool {
         let key = (iname.clone(), tag);
         if let Some(known) = self.verdicts.borrow().get(&key) {

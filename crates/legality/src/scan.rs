@@ -276,17 +276,10 @@ fn points(
         }
     }
     let Some(offset) = last(update, &i, &j) else {
-        let shrinks = last(update, &j, &i).is_some();
-        let help = match shrinks {
-            true => format!(
-                "it shrinks, and is a scan of the reversed loops: `reverse({sweep})` and \
-                 `reverse({point})` before"
-            ),
-            false => format!(
-                "a scan along `{sweep}` has a range such as `0 <= {point} <= {sweep}` or `0 <= \
-                 {point} < {sweep}`"
-            ),
-        };
+        let help = format!(
+            "a scan along `{sweep}` has a range such as `0 <= {point} <= {sweep}` or `0 <= {point} < \
+             {sweep}`"
+        );
         let message =
             format!("the range of `{point}` in `{id}` has no end that goes on by one with `{sweep}`");
         return Err(Diagnostic::new("not-a-scan", message).help(help));

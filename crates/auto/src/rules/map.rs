@@ -32,7 +32,7 @@ use loopwright_lowering::Target;
 use crate::{
     Nest, Proposal, Rule,
     grid::{AXES, Along, on_axes},
-    text::{split, split_as, tag},
+    text::{names, split, split_as, tag},
 };
 
 pub struct Map;
@@ -54,36 +54,79 @@ impl Rule for Map {
         let (unit, moving) = nest.neighbours(&x);
         let coalesced =
             format!("neighbours of `{x}` are neighbours in memory for {unit} of {moving} accesses along it");
-        let mut others: Vec<Name> = parallel.iter().filter(|n| **n != x).cloned().collect();
-        // The innermost of the others comes first.
-        others.reverse();
-        match others.as_slice() {
-            [] => one(nest, &x, &coalesced, target),
-            [y] => {
-                let form = boxed(nest, &x, 1, &[(y, 8, Some("thread.y"))], &coalesced, target);
-                let width = nest.vector(&x, target.widest_access as usize);
-                let is_filled = |length: i64| length >= i64::from(target.warp_size) * width;
-                if width > 1 && nest.extent(&x).is_none_or(is_filled) {
-                    let vectors = boxed(nest, &x, width, &[(y, 8, Some("thread.y"))], &coalesced, target);
-                    return vec![vectors, form];
-                }
-                let copied = read_around(nest);
-                let mut tiled = copied.iter().fold(form.clone(), |form, array| {
-                    form.step(format!("add_prefetch({array}, [{y}_inner, {x}_inner])"))
-                });
-                tiled.reason += &format!(
-                    ", and copies what it reads of {} to shared memory first",
-                    crate::text::names(&copied)
-                );
-                // Caches serve neighbours as well, without a barrier.
-                if copied.is_empty() { vec![form] } else { vec![form, tiled] }
-            }
-            [y, z, ..] => vec![
-                boxed(nest, &x, 1, &[(y, 4, Some("thread.y")), (z, 4, None)], &coalesced, target),
-                boxed(nest, &x, 1, &[(y, 8, Some("thread.y"))], &coalesced, target),
-            ],
-        }
+        let joined = joined(nest, &x, &parallel, &coalesced, target);
+        joined.into_iter().chain(apart(nest, &x, &parallel, &coalesced, target)).collect()
     }
+}
+
+/// The forms in which the loops stay apart, the one over `x` along a warp.
+fn apart(nest: &Nest<'_>, x: &Name, parallel: &[Name], coalesced: &str, target: &Target) -> Vec<Proposal> {
+    let mut others: Vec<Name> = parallel.iter().filter(|n| *n != x).cloned().collect();
+    // The innermost of the others comes first.
+    others.reverse();
+    match others.as_slice() {
+        [] => one(nest, x, coalesced, target),
+        [y] => {
+            let form = boxed(nest, x, 1, &[(y, 8, Some("thread.y"))], coalesced, target);
+            let width = nest.vector(x, target.widest_access as usize);
+            let is_filled = |length: i64| length >= i64::from(target.warp_size) * width;
+            if width > 1 && nest.extent(x).is_none_or(is_filled) {
+                let vectors = boxed(nest, x, width, &[(y, 8, Some("thread.y"))], coalesced, target);
+                return vec![vectors, form];
+            }
+            let copied = read_around(nest);
+            let mut tiled = copied.iter().fold(form.clone(), |form, array| {
+                form.step(format!("add_prefetch({array}, [{y}_inner, {x}_inner])"))
+            });
+            tiled.reason +=
+                &format!(", and copies what it reads of {} to shared memory first", names(&copied));
+            // Caches serve neighbours as well, without a barrier.
+            if copied.is_empty() { vec![form] } else { vec![form, tiled] }
+        }
+        [y, z, ..] => vec![
+            boxed(nest, x, 1, &[(y, 4, Some("thread.y")), (z, 4, None)], coalesced, target),
+            boxed(nest, x, 1, &[(y, 8, Some("thread.y"))], coalesced, target),
+        ],
+    }
+}
+
+/// A loop that is too short for the lanes of a warp, joined with those around it.
+fn joined(
+    nest: &Nest<'_>,
+    x: &Name,
+    parallel: &[Name],
+    coalesced: &str,
+    target: &Target,
+) -> Option<Proposal> {
+    let warp = i64::from(target.warp_size);
+    let mut count = nest.extent(x).filter(|n| 0 < *n && *n < warp)?;
+    if nest.band.last() != Some(x) || !nest.inner.is_empty() {
+        return None;
+    }
+    let mut loops = vec![x.clone()];
+    for n in nest.band.iter().rev().skip(1).take_while(|n| parallel.contains(n)) {
+        if count >= 2 * warp {
+            break;
+        }
+        count = count.saturating_mul(nest.extent(n).unwrap_or(i64::MAX));
+        loops.insert(0, n.clone());
+    }
+    if loops.len() < 2 {
+        return None;
+    }
+    let all = nest.next_name(&format!("{x}_all"));
+    let reason =
+        format!("{coalesced}; a warp has lanes for more than one `{x}`: {} are one loop", names(&loops));
+    let list: Vec<&str> = loops.iter().map(|n| &**n).collect();
+    let proposal = Proposal::new(reason)
+        .step(format!("join_inames([{}], {all})", list.join(", ")))
+        .step(split(&all, THREADS));
+    let around = parallel.iter().rev().filter(|n| !loops.contains(n)).map(Along::whole);
+    let blocks = Along { of: x.clone(), each: THREADS, blocks: format!("{all}_outer"), length: Some(count) };
+    let (proposal, mut tags) =
+        on_axes(nest, proposal, std::iter::once(blocks).chain(around).collect(), &AXES);
+    tags.push((format!("{all}_inner"), "thread.x"));
+    Some(proposal.step(tag(&tags)))
 }
 
 /// The arrays that are read at three places or more around each point.

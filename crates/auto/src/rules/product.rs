@@ -184,6 +184,17 @@ fn around<'n>(
     if !factors.iter().all(is_box) {
         return None;
     }
+    // Few terms are loaded sooner than shared, and of few results a tile would be nearly empty.
+    let is_short = |n: Option<i64>| n.is_some_and(|n| n < SIDE / 2);
+    let terms = nest.count(&places.iter().chain([k]).cloned().collect::<Vec<Name>>());
+    if others.is_empty() && (is_short(terms) || [x, y].into_iter().all(|n| is_short(nest.extent(n)))) {
+        return None;
+    }
+    // Where a factor is the array of the results, those of a tile may be terms of one another.
+    let is_in_place = factors.iter().any(|s| s.array == target.array);
+    if is_in_place && ![*y, *x].into_iter().all(|n| nest.is_parallel_in_pieces(n)) {
+        return None;
+    }
     let beside: Vec<(Name, &Site)> = others
         .iter()
         .flat_map(|n| nest.sites.iter().filter(|s| s.inames.contains(n)).map(|s| ((*n).clone(), s)))
