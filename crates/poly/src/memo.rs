@@ -14,7 +14,7 @@ use std::{cell::RefCell, sync::Arc};
 
 use crate::{
     Access, Result, Sources, Table,
-    isl::{DEFAULT_BUDGET, budget},
+    isl::{Answer, DEFAULT_BUDGET, budget},
     reduced::Reduced,
     rows::Rows,
 };
@@ -39,11 +39,16 @@ struct Memo {
     ranges: Table<(u64, usize), (Rows, Range)>,
     /// Reduced systems, by the digests of their rows; one for each digest.
     reduced: Table<u64, (Rows, Arc<Reduced>)>,
+    /// What isl projects rows to, by their digests and the number of columns that are kept.
+    projections: Table<(u64, usize), (Rows, Pieces)>,
     /// Which writes each read sees, by all reads and all writes that were asked about.
     flows: Table<Accesses, Vec<Sources>>,
     /// The size of all keys together, in numbers of 8 bytes.
     numbers: usize,
 }
+
+/// The pieces of a projection.
+pub(crate) type Pieces = Arc<Vec<Answer>>;
 
 /// The reads and the writes of a query for dataflow.
 type Accesses = (Vec<Access>, Vec<Access>);
@@ -126,6 +131,33 @@ pub(crate) fn range(rows: Rows, column: usize, ask: impl FnOnce() -> Result<Rang
     MEMO.with_borrow_mut(|memo| {
         memo.makes_room(rows.numbers());
         memo.ranges.insert(key, (rows, found));
+    });
+    Ok(found)
+}
+
+/// The pieces of a projection onto the first columns of rows: as remembered, or as `ask` says.
+pub(crate) fn projected(
+    rows: Rows,
+    kept: usize,
+    ask: impl FnOnce(Rows) -> Result<Vec<Answer>>,
+) -> Result<Pieces> {
+    if !is_remembering() || budget() != DEFAULT_BUDGET {
+        return Ok(Arc::new(ask(rows)?));
+    }
+    let key = (rows.digest(), kept);
+    let known = MEMO.with_borrow(|memo| {
+        memo.projections.get(&key).filter(|(own, _)| *own == rows).map(|(_, known)| known.clone())
+    });
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let found = Arc::new(ask(rows.clone())?);
+    let numbers = |answer: &Answer| {
+        answer.rows.numbers() + answer.divisions.iter().map(|d| 2 + d.numerator.len()).sum::<usize>()
+    };
+    MEMO.with_borrow_mut(|memo| {
+        memo.makes_room(rows.numbers() + found.iter().map(numbers).sum::<usize>());
+        memo.projections.insert(key, (rows, found.clone()));
     });
     Ok(found)
 }
@@ -243,6 +275,24 @@ mod tests {
         });
         ask(1).unwrap();
         assert_eq!(asked.get(), 3);
+    }
+
+    #[test]
+    fn the_same_rows_are_projected_once_for_each_number_of_columns() {
+        let asked = std::cell::Cell::new(0);
+        let ask = |constant: i64, kept: usize| {
+            let found = projected(rows(constant), kept, |rows| {
+                asked.set(asked.get() + 1);
+                Ok(vec![Answer { rows, divisions: Vec::new() }])
+            });
+            found.unwrap()[0].rows.row(0).to_vec()
+        };
+        remembering(|| {
+            assert_eq!((ask(1, 1), ask(1, 1), asked.get()), (vec![-1, 1], vec![-1, 1], 1));
+            assert_eq!((ask(2, 1), ask(1, 0), asked.get()), (vec![-2, 1], vec![-1, 1], 3));
+        });
+        ask(1, 1);
+        assert_eq!(asked.get(), 4);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::{
     Aff, Constraint, Error, Kind, Name, Result, System, Term,
     eliminate::{Outcome, Shadow, project, row_aff},
     isl::{Answer, Disjunct, IslMap, Shape, isl_only},
+    memo,
     rows::{Rows, mul_add, reduce},
 };
 
@@ -104,7 +105,8 @@ impl System {
     fn project_by_isl(&self, goes: &dyn Fn(&Name) -> bool) -> Result<Vec<System>> {
         let kept: Vec<Name> = self.names().into_iter().filter(|n| !goes(n)).collect();
         let shape = Shape { params: 0, ins: 0, outs: kept.len() };
-        let answers = IslMap::new(shape, &[self.disjunct(&kept)])?.answer()?;
+        let project = |rows: Rows| IslMap::new(shape, &[Disjunct { rows }])?.answer();
+        let answers = memo::projected(self.disjunct(&kept).rows, kept.len(), project)?;
         answers.iter().map(|a| System::from_answer(a, &kept)).collect()
     }
 

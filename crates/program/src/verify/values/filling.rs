@@ -249,30 +249,39 @@ impl Walk<'_, '_, '_> {
         if behind.iter().any(|f| !ring.is_inside(f)) {
             return Ok(false);
         }
+        let mut all: Vec<Option<(&Filling, System)>> = Vec::new();
+        for filling in &fillings {
+            all.push(ring.written_by(filling)?.map(|written| (filling, written)));
+        }
+        let ahead = all.iter().take(in_front.len());
         let mut regions = Vec::new();
-        let inside = || fillings.iter().filter(|f| ring.is_inside(f));
-        for filling in in_front.iter().filter(|f| ring.is_inside(f)) {
-            regions.extend(ring.filled_by(filling, 0)?);
+        for (filling, written) in ahead.flatten().filter(|(f, _)| ring.is_inside(f)) {
+            regions.extend(ring.filled_by(filling, written, 0)?);
         }
         let outside = System::new(outside)?;
         if covered(&outside, &regions)? {
             return Ok(true);
         }
-        if ring.iname.is_some() {
-            for before in 1..MOST_BEFORE {
-                for filling in inside() {
-                    regions.extend(ring.filled_by(filling, before)?);
-                }
-            }
-        }
+        let (inside, before): (Vec<_>, Vec<_>) =
+            all.iter().flatten().partition(|(filling, _)| ring.is_inside(filling));
         // Those before the loop are read in the first iterations.
-        let before: Vec<&Filling> = fillings.iter().filter(|f| !ring.is_inside(f)).collect();
+        let mut first = Vec::new();
         for iteration in (0..).take(before.len()) {
-            for filling in &before {
-                regions.extend(ring.filled_by(filling, iteration)?);
+            for (filling, written) in &before {
+                first.extend(ring.filled_by(filling, written, iteration)?);
             }
         }
-        covered(&outside, &regions)
+        let furthest = if ring.iname.is_some() { MOST_BEFORE } else { 1 };
+        for before in 1..furthest {
+            let known = regions.len();
+            for (filling, written) in &inside {
+                regions.extend(ring.filled_by(filling, written, before)?);
+            }
+            if regions.len() > known && covered(&outside, &[regions.as_slice(), &first].concat())? {
+                return Ok(true);
+            }
+        }
+        covered(&outside, &[regions, first].concat())
     }
 }
 
@@ -356,10 +365,9 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
             || HardwareAxis::of_coordinate(name).is_some_and(|axis| !axis.is_in_block())
     }
 
-    /// Where a copy has surely written the element, and no instance of a copy has written it since;
-    /// `None` if that is not known. Of a copy in the loop, so many iterations before the read; of
-    /// one before the loop, for a read that many iterations after the first.
-    fn filled_by(&self, by: &Filling, before: i64) -> loopwright_poly::Result<Option<Vec<Constraint>>> {
+    /// Which elements, as `cell 0` and so on, a copy has surely written, in terms of what it has in
+    /// common with the update; `None` if that is not known.
+    fn written_by(&self, by: &Filling) -> loopwright_poly::Result<Option<System>> {
         let walk = self.walk;
         if !walk.reading.scope(by.scope).exact {
             return Ok(None);
@@ -371,21 +379,35 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
         for (k, own) in by.cell.iter().enumerate() {
             written.push(Constraint::equal(&Aff::var(Name::new(format!("cell {k}"))), own)?);
         }
-        let is_cell = |n: &Name| (0..self.read.len()).find(|k| **n == *format!("cell {k}"));
-        let written =
-            System::new(&written)?.keep_only(&|n| is_cell(n).is_some() || self.is_common(n, loops))?;
-        if !written.exact {
-            return Ok(None);
-        }
+        let keeps = |n: &Name| self.axis_of(n).is_some() || self.is_common(n, loops);
+        let written = System::new(&written)?.keep_only(&keeps)?;
+        Ok(written.exact.then_some(written.system))
+    }
+
+    /// The axis of an element that a name stands for in [`Ring::written_by`].
+    fn axis_of(&self, name: &Name) -> Option<usize> {
+        (0..self.read.len()).find(|k| **name == *format!("cell {k}"))
+    }
+
+    /// Where a copy, which writes these elements, has surely written the one that is read, and no
+    /// instance of a copy has written it since; `None` if that is not known. Of a copy in the loop,
+    /// so many iterations before the read; of one before the loop, for a read that many iterations
+    /// after the first.
+    fn filled_by(
+        &self,
+        by: &Filling,
+        written: &System,
+        before: i64,
+    ) -> loopwright_poly::Result<Option<Vec<Constraint>>> {
         let earlier = match &self.iname {
             Some(iname) if self.is_inside(by) => Some((iname, Aff::var(iname).add_constant(-before)?)),
             _ => None,
         };
         let mut region = Vec::new();
-        for c in written.system.constraints() {
+        for c in written.constraints() {
             region.push(c.substitute(&|n| {
                 let then = earlier.as_ref().filter(|(iname, _)| *iname == n).map(|(_, then)| then.clone());
-                is_cell(n).map(|k| self.read[k].clone()).or(then)
+                self.axis_of(n).map(|k| self.read[k].clone()).or(then)
             })?);
         }
         if let (false, Some((counts, first, step))) = (self.is_inside(by), self.counts) {
