@@ -26,6 +26,7 @@ mod examples_run;
 mod fuzz;
 mod generate;
 mod host_code;
+mod idle_lanes;
 mod layouts;
 mod legality_filetests;
 mod polybench;

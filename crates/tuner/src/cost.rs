@@ -179,6 +179,10 @@ pub struct Cost {
     /// Multiplications that can be fused with an addition, summed over lanes.
     #[serde(default)]
     pub fused: f64,
+    /// Instructions of warps that compute on floating-point values, where a fused pair is one: more
+    /// than its share of `operations` for each that runs with idle lanes. 0 stands for whole warps.
+    #[serde(default)]
+    pub arithmetic: f64,
     /// Instructions of warps that compare values, select between them or compute on integer data;
     /// an integer division counts as many.
     #[serde(default)]
@@ -336,7 +340,8 @@ impl Cost {
     /// The clocks of four schedulers that each issue one instruction per clock, and of the units
     /// that take the results of this number of lanes.
     fn units(&self, of: &Throughput, lanes: f64) -> [(Unit, f64); 5] {
-        let arithmetic = (self.operations - self.fused).max(0.0) / lanes;
+        let whole = (self.operations - self.fused).max(0.0) / lanes;
+        let arithmetic = if self.arithmetic > 0.0 { self.arithmetic } else { whole };
         let accesses = self.global_requests + self.shared_requests;
         let begun =
             arithmetic + self.compared + self.conversions + accesses + self.shuffles + self.of_functions;
@@ -463,6 +468,7 @@ impl Cost {
             wavefronts: (c.shared_loads.wavefronts + c.shared_stores.wavefronts) as f64 * work,
             bank_conflicts: c.bank_conflicts() as f64 * work,
             operations: operations(c) * work,
+            arithmetic: arithmetic(c) * work,
             compared: compared(c) * work,
             special: (c.issued.functions + c.issued.float_division) as f64 * work,
             conversions: c.issued.conversions as f64 * work,
@@ -508,6 +514,12 @@ pub(crate) fn held(kernel: &DeviceKernel, resources: &[KernelResources], info: &
 fn operations(c: &Counters) -> f64 {
     let o = &c.operations;
     (o.float_add + o.float_multiply + o.float_division + o.functions) as f64
+}
+
+fn arithmetic(c: &Counters) -> f64 {
+    let o = &c.issued;
+    let fused = o.float_multiply.min(o.float_add);
+    (o.float_add + o.float_multiply + o.float_division + o.functions - fused) as f64
 }
 
 fn compared(c: &Counters) -> f64 {
