@@ -253,8 +253,8 @@ fn columns(
     vec![form(Some(ALONG)), form(None)]
 }
 
-/// A warp for each row, several rows a block. A block ends its loads at the barriers of each round; a
-/// warp has none.
+/// A warp for each row, several rows a block. A block ends its loads at the barriers of each round;
+/// a warp has none.
 fn by_warps(
     nest: &Nest<'_>,
     parallel: &[Name],

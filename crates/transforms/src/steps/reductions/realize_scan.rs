@@ -208,7 +208,7 @@ impl RealizeScan {
 
     /// If the range has no end that grows with the loop around it: the kernel with the loops
     /// reversed that make it one, and the scan of these.
-    fn from_the_end(&self, kernel: &LoopKernel) -> Result<Option<(LoopKernel, RealizeScan)>, Diagnostic> {
+    fn turned(&self, kernel: &LoopKernel) -> Result<Option<(LoopKernel, RealizeScan)>, Diagnostic> {
         for iname in [&self.sweep, &self.point] {
             require_iname(kernel, iname)?;
             require_untagged(kernel, iname, "scanned")?;
@@ -287,14 +287,14 @@ impl RealizeScan {
 
 impl Transform for RealizeScan {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        match self.from_the_end(kernel)? {
+        match self.turned(kernel)? {
             Some((reversed, scan)) => scan.scanned(&reversed),
             None => self.scanned(kernel),
         }
     }
 
     fn notes(&self, before: &LoopKernel) -> Vec<String> {
-        let Ok(Some((_, scan))) = self.from_the_end(before) else { return Vec::new() };
+        let Ok(Some((_, scan))) = self.turned(before) else { return Vec::new() };
         let pairs = [(&self.sweep, &scan.sweep), (&self.point, &scan.point)].into_iter();
         let reversed: Vec<String> = (pairs.filter(|(old, new)| old != new))
             .map(|(old, new)| format!("`{old}` was reversed as `{new}`"))
