@@ -206,3 +206,51 @@ fn wrong_arguments_are_refused() {
     let field = compiled.device().upload(&x).unwrap();
     assert_eq!(code(Args::new().tensor("p", &tensor(&p)).device_tensor("q_x", &field)), "argument-kind");
 }
+
+/// Temporaries of structs: a scalar of each thread, a tile that the threads of a block turn round,
+/// and rows of each thread. Each field is an array as any other.
+#[test]
+fn temporaries_have_structs() {
+    let text = |temporaries: &str, lines: &str| {
+        format!(
+            "kernel k(p: particle[n], q: particle[n], n: i32)\n{PARTICLE}\nassume 16 <= n and n mod 16 = 0\n\
+             domain {{ [b, t, u] : 0 <= b and 16b < n and 0 <= t < 16 and 0 <= u < 16 }}\n{temporaries}\n\
+             {lines}\n"
+        )
+    };
+    let private = text(
+        "temp one: particle",
+        "one = p[16*b + t] {id=load}\nq[16*b + t] = one {id=keep}\n\
+         q[16*b + t].kind = one.kind + 1 {id=count}",
+    );
+    let shared = text(
+        "temp tile: particle[16] shared",
+        "tile[t] = p[16*b + t] {id=fill}\nq[16*b + u] = tile[15 - u] {id=turn}\n\
+         q[16*b + u].y = 2.0*tile[u].y {id=more}",
+    );
+    let rows = text(
+        "temp pair: particle[2] private",
+        "pair[0] = p[16*b + t] {id=own}\npair[1] = p[16*b + 15 - t] {id=other}\n\
+         q[16*b + t] = pair[1] {id=far}\nq[16*b + t].x = pair[0].x - pair[1].x {id=near}",
+    );
+    let mut made = Vec::new();
+    for text in [private, shared, rows] {
+        let declared = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{text}{d}"));
+        assert_eq!(LoopKernel::parse(&declared.to_text()).unwrap(), declared, "{text}");
+        let used = if text.contains("[16*b + u]") { ", u: thread.x" } else { "" };
+        let steps = format!("tag_inames(b: block.x, t: thread.x{used})");
+        for steps in ["", &steps] {
+            let kernel =
+                Pipeline::parse(steps).unwrap().apply(&declared).unwrap_or_else(|d| panic!("{text}{d}"));
+            let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{text}{d}"));
+            made.push((declared.clone(), program));
+        }
+    }
+    run_all(&made, &[("n", 48)]);
+    // By hand, for the tile.
+    let p: Vec<Particle> = (0..48).map(Particle::numbered).collect();
+    let turned = |k: usize| Particle { y: 2.0 * p[k].y, ..p[k / 16 * 16 + 15 - k % 16] };
+    let compiled = Device::emulator().compile(&made[3].0).unwrap();
+    let outputs = compiled.run(&Args::new().tensor("p", &tensor(&p))).unwrap();
+    assert_eq!(particles(outputs.get("q").unwrap()), (0..48).map(turned).collect::<Vec<_>>());
+}

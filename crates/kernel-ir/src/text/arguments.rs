@@ -243,9 +243,32 @@ impl Parser {
         }
     }
 
-    pub(super) fn temporary(&mut self) -> Parse<Array> {
+    ///
+    /// Of a struct, there is an array for each field.
+    pub(super) fn temporaries(&mut self) -> Parse<Vec<Array>> {
         let name = self.name("a temporary")?;
-        let dtype = if self.eat(":") { self.dtype()? } else { Type::Open(UNTYPED.into()) };
+        let mut of = None;
+        let dtype = match self.eat(":") {
+            false => Type::Open(UNTYPED.into()),
+            true => match self.struct_here().cloned() {
+                None => self.dtype()?,
+                Some(found) => {
+                    self.advance();
+                    let dtype = Type::Open(found.name.clone());
+                    of = Some(found);
+                    dtype
+                }
+            },
+        };
+        let array = self.temporary_of(name, dtype)?;
+        Ok(match of {
+            None => vec![array],
+            Some(of) => self.record_temporary(array, &of),
+        })
+    }
+
+    /// The rest of a temporary, after its type.
+    fn temporary_of(&mut self, name: Name, dtype: Type) -> Parse<Array> {
         let (axes, order, layout) = if self.at("[") { self.layout()? } else { Default::default() };
         let hints = if axes.is_empty() { CacheHints::default() } else { self.cache_hints()? };
         let space = match self.word(0) {

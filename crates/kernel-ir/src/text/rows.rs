@@ -47,7 +47,15 @@ pub(super) fn slice_mark(range: Sub, span: Range<usize>) -> Expr {
 
 /// What stands for a whole element of an array of structs, with its fields.
 pub(super) fn element_mark(array: &str, of: &str, fields: Vec<Access>, span: Range<usize>) -> Expr {
-    mark(format!("{ELEMENT}{array} {of}"), fields.into_iter().map(Expr::Subscript).collect(), span)
+    mark(format!("{ELEMENT}{array} {of}"), fields.into_iter().map(read).collect(), span)
+}
+
+/// An element, or a scalar without subscripts.
+pub(super) fn read(access: Access) -> Expr {
+    match access.index.is_empty() {
+        true => Expr::Name(access.array),
+        false => Expr::Subscript(access),
+    }
 }
 
 /// What is appended to the subscripts of the fields of a whole element that is a target.

@@ -118,6 +118,7 @@ impl Parser {
         loop {
             self.begin_statement();
             if self.at_text_end() || (!outermost && self.at("}")) {
+                self.names_of_structs(&draft)?;
                 (self.structs, self.records) = outside;
                 return Ok(draft);
             }
@@ -225,9 +226,11 @@ impl Parser {
                 data.facts.push(fact);
             }
             "temp" => {
-                let temporary = self.temporary()?;
-                draft.map.spans.insert(Item::Temporary(data.temporaries.len()), start..self.last_end());
-                data.temporaries.push(temporary);
+                for temporary in self.temporaries()? {
+                    let item = Item::Temporary(data.temporaries.len());
+                    draft.map.spans.insert(item, start..self.last_end());
+                    data.temporaries.push(temporary);
+                }
             }
             "constant" => {
                 let constant = self.constant()?;

@@ -1,5 +1,6 @@
 //! Structs of scalars in texts: their lines, arguments that have them as elements, fields of
-//! elements, and copies of whole elements.
+//! elements, and copies of whole elements. Temporaries may have them, too: each field is a
+//! temporary of its own then, which lies by itself.
 //!
 //! Fields are resolved while they are read: `p[i].x` is an element of the array `p_x`, and
 //! `q[i] = p[i]` an instruction for each field. A struct may be declared below the header that uses
@@ -13,7 +14,7 @@ use crate::{
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
-        rows::{element_mark, target_mark},
+        rows::{element_mark, read, target_mark},
         source_map::Item,
         statement::Draft,
     },
@@ -111,6 +112,41 @@ impl Parser {
         Ok(fields)
     }
 
+    /// The temporaries of the fields of `temp t: pair[n] shared`. How they lie to each other is not
+    /// said: each is an array as any other, so that no record of the kernel holds them together.
+    pub(super) fn record_temporary(&mut self, array: Array, of: &Struct) -> Vec<Array> {
+        let record = Record { array };
+        let field = |field: &Field| Array {
+            name: record.field_name(&field.name),
+            dtype: Type::Known(field.dtype),
+            ..record.array.clone()
+        };
+        let fields = of.fields.iter().map(field).collect();
+        self.records.push(record);
+        fields
+    }
+
+    /// What is a struct, and nothing else of the kernel, has its name: a text that means the other
+    /// would be read as the struct.
+    pub(super) fn names_of_structs(&self, draft: &Draft) -> Parse<()> {
+        let data = &draft.data;
+        let is_other = |name: &Name| {
+            data.args.iter().any(|arg| arg.name() == name)
+                || data.temporaries.iter().any(|t| t.name == *name)
+                || data.constants.iter().any(|c| c.array.name == *name)
+                || data.is_iname(name)
+        };
+        for (k, record) in self.records.iter().enumerate() {
+            let name = &record.array.name;
+            let again = self.records[..k].iter().any(|other| other.array.name == *name);
+            if again || (!data.records.contains(record) && is_other(name)) {
+                let message = format!("`{name}` is a `{}` and something else, too", record.of());
+                return Err(self.error("duplicate-name", message).help("rename one of the two").into());
+            }
+        }
+        Ok(())
+    }
+
     /// The record of this name, by its number.
     pub(super) fn record_named(&self, name: &str) -> Option<usize> {
         self.records.iter().position(|r| r.array.name == *name)
@@ -144,7 +180,7 @@ impl Parser {
         let name = self.records[record].array.name.clone();
         let index = if self.at("[") { self.subscripts()? } else { Vec::new() };
         match self.field_here(record)? {
-            Some(array) => Ok(Expr::Subscript(Access { array, index })),
+            Some(array) => Ok(read(Access { array, index })),
             None => {
                 let fields = self.fields_of(record, &index);
                 Ok(element_mark(&name, self.records[record].of(), fields, from..self.last_end()))
@@ -240,7 +276,7 @@ impl Parser {
             };
             let mut one = Instruction {
                 targets: vec![access(&target, &to.index)],
-                value: Expr::Subscript(access(&source, &index)),
+                value: read(access(&source, &index)),
                 ..whole.clone()
             };
             if !whole.id.is_empty() {
