@@ -172,7 +172,7 @@ fn python(of: &str) -> &'static str {
     match of.replace(' ', "").as_str() {
         "Number" | "i64" => "int",
         "Vec<Name>" => "Names",
-        "Name" | "AddressSpace" | "Via" | "Issue" | "Rounding" | "Expr" => "str",
+        "Name" | "AddressSpace" | "UpdateScope" | "Via" | "Issue" | "Rounding" | "Expr" => "str",
         "Vec<Access>" => "Names",
         other => panic!("no Python type for `{other}`"),
     }

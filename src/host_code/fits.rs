@@ -357,9 +357,9 @@ impl<'a> Walk<'a> {
                 }
                 Stmt::LookBack(LookBack { total, before, word, .. }) => {
                     self.element(word);
-                    self.data(total);
+                    total.iter().for_each(|value| drop(self.data(value)));
                     self.store(word.memory, None);
-                    self.assign(*before, None, assigned);
+                    before.iter().for_each(|var| self.assign(*var, None, assigned));
                 }
                 Stmt::For { var, lower, upper, step, body, .. } => {
                     let (low, high) = (self.bound(lower), self.bound(upper));

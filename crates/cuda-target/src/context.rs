@@ -7,7 +7,7 @@ use std::{
 };
 
 use loopwright_atom::Atom;
-use loopwright_kernel_ir::{DType, Diagnostic, Name, PerDim};
+use loopwright_kernel_ir::{DType, Diagnostic, Name, PerDim, UpdateScope};
 use loopwright_program::{
     BinOp, CopyPredicates, DeviceKernel, Language, Memory, Param, Program, Stmt, UnOp, Value, ValueKind,
     VarId,
@@ -16,6 +16,7 @@ use loopwright_program::{
 use crate::{
     asynchronous::Function,
     dialect::Dialect,
+    helpers::suffix,
     serpentine::Serpentine,
     slots::Slots,
     types::{c_type, vector_type},
@@ -33,6 +34,8 @@ pub(crate) struct Needs {
     pub headers: RefCell<BTreeSet<&'static str>>,
     /// Helper functions: the name and the operand type of each.
     pub helpers: RefCell<BTreeSet<(&'static str, DType)>>,
+    /// Minima and maxima by compare-and-swap: the name and the operand type of each, and its scope.
+    pub exchanges: RefCell<BTreeSet<(&'static str, DType, UpdateScope)>>,
     /// Element types and vector lengths that are stored in waves.
     pub waves: RefCell<BTreeSet<(DType, u8)>>,
     /// Loads of matrices that are called: the type of elements, the number of matrices, and
@@ -44,8 +47,8 @@ pub(crate) struct Needs {
     pub atoms: RefCell<BTreeMap<Name, Arc<Atom>>>,
     /// Names of the user's device functions that are called.
     pub functions: RefCell<BTreeSet<String>>,
-    /// The numbers of the updates that the program declares and that are called.
-    pub updates: RefCell<BTreeSet<usize>>,
+    /// The numbers of the updates that the program declares and that are called, with the scope.
+    pub updates: RefCell<BTreeSet<(usize, UpdateScope)>>,
     /// The numbers of the look-backs that the program declares and that are called.
     pub look_backs: RefCell<BTreeSet<usize>>,
     /// Functions for asynchronous copies.
@@ -70,6 +73,7 @@ impl Needs {
             dialect,
             headers: RefCell::default(),
             helpers: RefCell::default(),
+            exchanges: RefCell::default(),
             waves: RefCell::default(),
             atoms: RefCell::default(),
             matrices: RefCell::default(),
@@ -141,6 +145,12 @@ impl Needs {
             },
             _ => {}
         }
+    }
+
+    /// The name of an update by compare-and-swap for a type. Records that it is needed.
+    pub(crate) fn exchange(&self, name: &'static str, dtype: DType, scope: UpdateScope) -> String {
+        self.exchanges.borrow_mut().insert((name, dtype, scope));
+        format!("{name}{}", suffix(scope))
     }
 
     /// The name of a helper function for a type. Records that it is needed.
@@ -228,7 +238,7 @@ impl<'a> Context<'a> {
             Stmt::Set { var, .. } | Stmt::Let { var, .. } if is_index(var) => {}
             Stmt::Set { var, .. } | Stmt::Let { var, leaf: Some(_), .. } => drop(data.insert(*var)),
             Stmt::Let { var, value, leaf: None } if is_taken(value) => drop(data.insert(*var)),
-            Stmt::LookBack(look_back) => drop(data.insert(look_back.before)),
+            Stmt::LookBack(look_back) => data.extend(&look_back.before),
             _ => {}
         });
         let of_data = Cell::new(false);

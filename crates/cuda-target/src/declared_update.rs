@@ -1,10 +1,11 @@
 //! Updates that the program declares, as device functions.
 
-use loopwright_kernel_ir::{DType, Name, PerDim};
-use loopwright_program::{DeclaredUpdate, DeviceKernel, Program, Value, Var};
+use loopwright_kernel_ir::{DType, Name, PerDim, UpdateScope};
+use loopwright_program::{BinOp, DeclaredUpdate, DeviceKernel, Program, Value, ValueKind, Var};
 
 use crate::{
     context::{Context, Needs},
+    helpers::suffix,
     stmt::Lines,
     types::c_type,
     wrap::WIDTH,
@@ -22,6 +23,14 @@ struct Word {
 fn word(dtype: DType) -> Option<Word> {
     Some(match dtype {
         DType::F32 => Word { name: "unsigned int", value_of: "__uint_as_float", of_value: "__float_as_uint" },
+        DType::F16 => {
+            Word { name: "unsigned short", value_of: "__ushort_as_half", of_value: "__half_as_ushort" }
+        }
+        DType::BF16 => Word {
+            name: "unsigned short",
+            value_of: "__ushort_as_bfloat16",
+            of_value: "__bfloat16_as_ushort",
+        },
         DType::F64 => Word {
             name: "unsigned long long",
             value_of: "__longlong_as_double",
@@ -36,9 +45,12 @@ fn word(dtype: DType) -> Option<Word> {
     })
 }
 
-/// Two variables of a type, of a function of this name, as those of a kernel without parameters.
-pub(crate) fn variables(function: &Name, dtype: DType, names: [&str; 2]) -> DeviceKernel {
-    let of = |name: &str| Var {
+/// Variables of a function of this name, as those of a kernel without parameters.
+pub(crate) fn variables<'n>(
+    function: &Name,
+    names: impl IntoIterator<Item = (&'n str, DType)>,
+) -> DeviceKernel {
+    let of = |(name, dtype): (&str, DType)| Var {
         name: Name::new(name),
         dtype,
         mutable: false,
@@ -54,7 +66,7 @@ pub(crate) fn variables(function: &Name, dtype: DType, names: [&str; 2]) -> Devi
         min_blocks_per_multiprocessor: None,
         early: false,
         in_order: None,
-        vars: names.map(of).into(),
+        vars: names.into_iter().map(of).collect(),
         shared: Vec::new(),
         private: Vec::new(),
         body: Vec::new(),
@@ -62,8 +74,28 @@ pub(crate) fn variables(function: &Name, dtype: DType, names: [&str; 2]) -> Devi
     }
 }
 
+/// An update of a type in which nothing is computed: the operation in `f32`, rounded.
+pub(crate) fn rounded(name: &'static str, dtype: DType) -> DeclaredUpdate {
+    let op = match name {
+        "atomic_min" => BinOp::Min,
+        "atomic_max" => BinOp::Max,
+        _ => BinOp::Add,
+    };
+    let [held, value] = [DeclaredUpdate::HELD, DeclaredUpdate::VALUE]
+        .map(|var| Box::new(Value { dtype, kind: ValueKind::Var(var) }.cast(DType::F32)));
+    let combined = Value { dtype: DType::F32, kind: ValueKind::Binary(op, held, value) }.cast(dtype);
+    DeclaredUpdate { name: Name::new(name), dtype, combined }
+}
+
 /// The definition of an update's function.
-pub(crate) fn definition(program: &Program, update: &DeclaredUpdate, needs: &Needs, out: &mut Lines) {
+pub(crate) fn definition(
+    program: &Program,
+    update: &DeclaredUpdate,
+    scope: UpdateScope,
+    needs: &Needs,
+    out: &mut Lines,
+) {
+    let of = suffix(scope);
     // What the combination calls is not hidden by the function's own names.
     let free = |name: &str| match program.functions.iter().any(|f| *f.name == *name) {
         true => format!("{name}_"),
@@ -71,14 +103,22 @@ pub(crate) fn definition(program: &Program, update: &DeclaredUpdate, needs: &Nee
     };
     let [at, value, held, element, found, next, bits, whole] =
         ["at", "value", "held", "element", "found", "next", "bits", "combined"].map(free);
-    let kernel = variables(&update.name, update.dtype, [&held, &value]);
+    // A name of the printer's own is reserved, and no program has it.
+    let is_declared = program.updates.iter().any(|other| other.name == update.name);
+    let name = if is_declared { update.name.clone() } else { Name::new("update") };
+    let kernel = variables(&name, [&held, &value].map(|name| (name.as_str(), update.dtype)));
     let context = Context::of_update(program, &kernel, needs);
     let combined = context.converted(&update.combined);
     let t = c_type(update.dtype);
     let word = word(update.dtype);
+    let exchange = match (update.dtype.bytes(), scope) {
+        (2, UpdateScope::Block) => needs.helper("atomic_cas_block", DType::U16).to_string(),
+        (2, UpdateScope::System) => needs.helper("atomic_cas_system", DType::U16).to_string(),
+        _ => format!("atomicCAS{of}"),
+    };
     out.comment("Combines and exchanges the bits until no other thread's update has come between.", 0, None);
     let head =
-        format!("__device__ __forceinline__ void {}({t} *const {at}, const {t} {value}) {{", update.name);
+        format!("__device__ __forceinline__ void {}{of}({t} *const {at}, const {t} {value}) {{", update.name);
     out.push(&head, 0, None);
     for constant in context.constants.borrow().values() {
         out.push(constant, 4, None);
@@ -92,7 +132,7 @@ pub(crate) fn definition(program: &Program, update: &DeclaredUpdate, needs: &Nee
             line(8, format!("{held} = {found};"));
             line(8, format!("const {t} {next} = {combined};"));
             line(8, format!("if ({next} == {held}) return;"));
-            line(8, format!("{found} = atomicCAS({at}, {held}, {next});"));
+            line(8, format!("{found} = {exchange}({at}, {held}, {next});"));
             line(4, format!("}} while ({found} != {held});"));
         }
         Some(Word { name: w, value_of, of_value }) => {
@@ -109,7 +149,7 @@ pub(crate) fn definition(program: &Program, update: &DeclaredUpdate, needs: &Nee
                 line(8, next_of(&whole));
             }
             line(8, format!("if ({next} == {bits}) return;"));
-            line(8, format!("{found} = atomicCAS({element}, {bits}, {next});"));
+            line(8, format!("{found} = {exchange}({element}, {bits}, {next});"));
             line(4, format!("}} while ({found} != {bits});"));
         }
     }

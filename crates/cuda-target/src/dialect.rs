@@ -1,5 +1,6 @@
 //! Differences between the languages of CUDA's family: names of headers, types and functions.
 
+use loopwright_kernel_ir::UpdateScope;
 use loopwright_program::{Language, Target};
 
 /// A language of CUDA's family, described by its differences from the others.
@@ -37,6 +38,10 @@ pub struct Dialect {
     pub look_backs: bool,
     /// Whether it has copies from global to shared memory that continue while their thread runs.
     pub async_copies: bool,
+    /// Whether it has atomic functions for the threads of a block alone.
+    pub block_scope: bool,
+    /// Whether it has atomic updates of elements of two bytes.
+    pub half_updates: bool,
 }
 
 impl Dialect {
@@ -56,5 +61,15 @@ impl Dialect {
         ptx: true,
         look_backs: true,
         async_copies: true,
+        block_scope: true,
+        half_updates: true,
     };
+
+    /// The narrowest scope of atomic functions that contains this one.
+    pub(crate) fn scope(&self, wanted: UpdateScope) -> UpdateScope {
+        match wanted {
+            UpdateScope::Block if !self.block_scope => UpdateScope::Device,
+            other => other,
+        }
+    }
 }

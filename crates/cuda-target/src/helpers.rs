@@ -1,6 +1,6 @@
 //! Device functions that the printed text calls and CUDA C lacks.
 
-use loopwright_kernel_ir::DType;
+use loopwright_kernel_ir::{DType, UpdateScope};
 
 use crate::types::{c_type, vector_type};
 
@@ -96,7 +96,7 @@ pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
     let head = |parameters: &str| format!("__device__ __forceinline__ {t} {name}({parameters}) {{");
     let two = format!("const {t} a, const {t} b");
     let lines: Vec<String> = match name {
-        "atomic_min" | "atomic_max" => return exchanged(name, dtype),
+        "atomic_cas_block" | "atomic_cas_system" => return exchange_of_halves(name),
         "floor_div" => vec![
             "// The quotient rounded towards minus infinity. The least value by -1 wraps.".into(),
             head(&two),
@@ -169,8 +169,39 @@ pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
     lines.into_iter().chain(["}".to_string()]).collect()
 }
 
+/// What names of atomic functions end in, by the scope of the update.
+pub(crate) fn suffix(scope: UpdateScope) -> &'static str {
+    match scope {
+        UpdateScope::Block => "_block",
+        UpdateScope::Device => "",
+        UpdateScope::System => "_system",
+    }
+}
+
+/// The definition of a compare-and-swap of two bytes, for which CUDA has a function of the device's
+/// scope alone.
+fn exchange_of_halves(name: &str) -> Vec<String> {
+    let scope = if name.ends_with("_block") { "cta" } else { "sys" };
+    let text = format!(
+        r#"// Exchanges two bytes, if they are the expected ones, among the threads of a scope.
+__device__ __forceinline__ unsigned short {name}(
+    unsigned short *const at, const unsigned short expected, const unsigned short value) {{
+    unsigned short held;
+#ifdef __CUDA_ARCH__
+    asm volatile("atom.relaxed.{scope}.cas.b16 %0, [%1], %2, %3;"
+                 : "=h"(held) : "l"(at), "h"(expected), "h"(value) : "memory");
+#else
+    held = atomicCAS(at, expected, value);
+#endif
+    return held;
+}}"#
+    );
+    text.lines().map(String::from).collect()
+}
+
 /// The definition of an atomic minimum or maximum of floating-point numbers.
-fn exchanged(name: &str, dtype: DType) -> Vec<String> {
+pub(crate) fn exchanged(name: &str, dtype: DType, scope: UpdateScope) -> Vec<String> {
+    let of = suffix(scope);
     let wide = dtype == DType::F64;
     let (t, bits) = if wide { ("double", "unsigned long long") } else { ("float", "unsigned int") };
     let function = match (name, wide) {
@@ -185,14 +216,14 @@ fn exchanged(name: &str, dtype: DType) -> Vec<String> {
     };
     let text = format!(
         r#"// Exchanges the bits until no other thread's update has come between.
-__device__ __forceinline__ void {name}({t} *const at, const {t} value) {{
+__device__ __forceinline__ void {name}{of}({t} *const at, const {t} value) {{
     {bits} *const element = reinterpret_cast<{bits} *>(at);
     {bits} held = *static_cast<volatile {bits} *>(element), expected;
     do {{
         expected = held;
         const {bits} next = {next};
         if (next == expected) return;
-        held = atomicCAS(element, expected, next);
+        held = atomicCAS{of}(element, expected, next);
     }} while (held != expected);
 }}"#
     );

@@ -131,10 +131,16 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
         });
     }
     let mut updates = Vec::new();
-    for number in needs.updates.borrow().iter() {
+    for (name, dtype, scope) in needs.exchanges.borrow().iter().filter(|(_, t, _)| t.is_narrow_float()) {
+        let mut definition = Lines::default();
+        let update = declared_update::rounded(name, *dtype);
+        declared_update::definition(program, &update, *scope, &needs, &mut definition);
+        updates.push(definition);
+    }
+    for (number, scope) in needs.updates.borrow().iter() {
         let mut definition = Lines::default();
         if let Some(update) = program.updates.get(*number) {
-            declared_update::definition(program, update, &needs, &mut definition);
+            declared_update::definition(program, update, *scope, &needs, &mut definition);
         }
         updates.push(definition);
     }
@@ -149,6 +155,7 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
     let Needs {
         headers,
         helpers,
+        exchanges,
         waves,
         atoms,
         matrices,
@@ -185,6 +192,9 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
     let type_name = |dtype| if dtype == DType::BF16 { dialect.bf16[0] } else { types::c_type(dtype) };
     for definition in record::definitions(program, &structs.into_inner(), &type_name) {
         paragraph(&mut lines, definition);
+    }
+    for (name, dtype, scope) in exchanges.into_inner().into_iter().filter(|(_, t, _)| !t.is_narrow_float()) {
+        paragraph(&mut lines, helpers::exchanged(name, dtype, scope).join("\n"));
     }
     for (name, dtype) in helpers.into_inner() {
         paragraph(&mut lines, helpers::definition(name, dtype).join("\n"));

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{DType, Dim, PerDim};
-use loopwright_program::{DeclaredLookBack, InOrder, LookBack, Memory, Program};
+use loopwright_program::{DeclaredLookBack, InOrder, LookBack, Memory, Program, Value};
 
 use crate::{
     context::{Context, Needs, mask_of},
@@ -16,6 +16,8 @@ use crate::{
     stmt::Lines,
     types::c_type,
 };
+
+mod several;
 
 impl Context<'_> {
     /// The index of the block on an axis: the device's, or that of the number that it has taken.
@@ -56,11 +58,12 @@ impl Context<'_> {
         }
     }
 
-    /// `const float earlier = look_back_sum(&words[tile], tile, lane, total);`
-    pub(crate) fn look_back(&self, stmt: &LookBack) -> String {
+    /// `const float earlier = look_back_sum(&words[tile], tile, lane, total);`. Of a state of
+    /// several values, the function gives them to variables that are declared before.
+    pub(crate) fn look_back(&self, stmt: &LookBack) -> Vec<String> {
         let LookBack { by, axis, total, before, word } = stmt;
         let Some(of) = self.program.look_backs.get(*by) else {
-            return self.needs.refuse("malformed-program", format!("there is no look-back {by}"));
+            return vec![self.needs.refuse("malformed-program", format!("there is no look-back {by}"))];
         };
         if !self.needs.dialect.look_backs {
             let language = self.needs.dialect.language.name;
@@ -81,14 +84,17 @@ impl Context<'_> {
             rows if rows >= lanes => format!("threadIdx.x + {x} * threadIdx.y"),
             rows => format!("threadIdx.x + {x} * threadIdx.y + {rows} * threadIdx.z"),
         };
-        let (element, total) = (self.element(word), self.converted(total));
-        let t = self.needs.c_type(of.dtype);
-        format!(
-            "const {t} {} = {}(&{element}, {}, {lane}, {total});",
-            self.var(*before),
-            of.name,
-            self.block_index(*axis).text
-        )
+        let element = self.element(word);
+        let given: Vec<String> = total.iter().map(|value| self.converted(value)).collect();
+        let tile = self.block_index(*axis).text;
+        let call = format!("{}(&{element}, {tile}, {lane}, {}", of.name, given.join(", "));
+        let types = of.state.iter().map(|dtype| self.needs.c_type(*dtype));
+        let learnt: Vec<String> = before.iter().map(|var| self.var(*var)).collect();
+        if let ([t], [before]) = (types.clone().collect::<Vec<_>>().as_slice(), learnt.as_slice()) {
+            return vec![format!("const {t} {before} = {call});")];
+        }
+        let declared = types.zip(&learnt).map(|(t, name)| format!("{t} {name};"));
+        declared.chain([format!("{call}, {});", learnt.join(", "))]).collect()
     }
 }
 
@@ -117,6 +123,38 @@ fn value_of(dtype: DType, bits: &str) -> String {
 
 /// The definition of the function that looks back.
 pub(crate) fn definition(program: &Program, of: &DeclaredLookBack, needs: &Needs, out: &mut Lines) {
+    match (of.state.as_slice(), of.neutral.as_slice(), of.combined.as_slice()) {
+        ([dtype], [neutral], [combined]) => one(program, of, (*dtype, neutral, combined), needs, out),
+        _ => several::definition(program, of, needs, out),
+    }
+}
+
+/// What stands ahead of the function.
+fn comments(each: &str, lanes: &mut Lines) {
+    lanes.comment(
+        "What the tiles before a block's own join; publishes what those after it have to know. Decoupled \
+         look-back: Merrill and Garland, \"Single-pass Parallel Prefix Scan\", 2016.",
+        0,
+        None,
+    );
+    lanes.comment(
+        &format!(
+            "{each}, below a number: 1 says that it is the tile's own total, 2 that all tiles up to it are \
+             joined. Words are 0 at first."
+        ),
+        0,
+        None,
+    );
+}
+
+/// That of a state of one value.
+fn one(
+    program: &Program,
+    of: &DeclaredLookBack,
+    (dtype, neutral, combined): (DType, &Value, &Value),
+    needs: &Needs,
+    out: &mut Lines,
+) {
     // What the combination calls is not hidden by the function's own names.
     let free = |name: &str| match program.functions.iter().any(|f| *f.name == *name) {
         true => format!("{name}_"),
@@ -130,33 +168,22 @@ pub(crate) fn definition(program: &Program, of: &DeclaredLookBack, needs: &Needs
     let [word, low, high, at, bits] = ["word", "low", "high", "at", "bits"].map(free);
     let mut constants = BTreeMap::new();
     let mut text = |names: [&str; 2], value| {
-        let kernel = variables(&of.name, of.dtype, names);
+        let kernel = variables(&of.name, names.map(|name| (name, dtype)));
         let context = Context::of_update(program, &kernel, needs);
         let text = context.converted(value);
         constants.append(&mut context.constants.borrow_mut());
         text
     };
-    let neutral = text([&earlier, &joined], &of.neutral);
-    let within = text([&earlier, &joined], &of.combined);
-    let further = text([&joined, &before], &of.combined);
-    let whole = text([&before, &total], &of.combined);
-    let (t, i, wide) = (c_type(of.dtype), c_type(program.index), of.words() == 2);
+    let neutral = text([&earlier, &joined], neutral);
+    let within = text([&earlier, &joined], combined);
+    let further = text([&joined, &before], combined);
+    let whole = text([&before, &total], combined);
+    let (t, i, wide) = (c_type(dtype), c_type(program.index), of.words() == 2);
     let lanes = program.target.warp_size;
     let all = mask_of(lanes);
-    out.comment(
-        "What the tiles before a block's own join; publishes what those after it have to know. Decoupled \
-         look-back: Merrill and Garland, \"Single-pass Parallel Prefix Scan\", 2016.",
-        0,
-        None,
-    );
-    let each = if wide { "Each half of a tile's value is in a word" } else { "A tile's value is in a word" };
-    out.comment(
-        &format!(
-            "{each}, below a number: 1 says that it is the tile's own total, 2 that all tiles up to it are \
-             joined. Words are 0 at first."
-        ),
-        0,
-        None,
+    comments(
+        if wide { "Each half of a tile's value is in a word" } else { "A tile's value is in a word" },
+        out,
     );
     let head = format!(
         "__device__ __forceinline__ {t} {}(unsigned long long *const {own}, const {i} {tile}, const int {lane}, \
@@ -173,7 +200,7 @@ pub(crate) fn definition(program: &Program, of: &DeclaredLookBack, needs: &Needs
     };
     line(4, &format!("volatile unsigned long long *const {words} = {own};"));
     let publish = |line: &mut dyn FnMut(usize, &str), indent: usize, state: &str, value: &str| {
-        let value = bits_of(of.dtype, value);
+        let value = bits_of(dtype, value);
         if wide {
             line(indent, &format!("const unsigned long long {bits} = {value};"));
             line(indent, &format!("{words}[0] = {state} << 32 | ({bits} & 0xffffffffull);"));
@@ -189,7 +216,7 @@ pub(crate) fn definition(program: &Program, of: &DeclaredLookBack, needs: &Needs
     line(4, &format!("for ({i} {last} = {tile} - 1; {last} >= 0; {last} -= {lanes}) {{"));
     line(8, "// each lane looks at a tile, the first lane at the nearest; nothing is before the first tile");
     if wide {
-        let bits_of_neutral = bits_of(of.dtype, &neutral);
+        let bits_of_neutral = bits_of(dtype, &neutral);
         line(8, &format!("const unsigned long long {bits} = {bits_of_neutral};"));
         line(8, &format!("unsigned long long {low} = 2ull << 32 | ({bits} & 0xffffffffull);"));
         line(8, &format!("unsigned long long {high} = 2ull << 32 | {bits} >> 32;"));
@@ -201,16 +228,16 @@ pub(crate) fn definition(program: &Program, of: &DeclaredLookBack, needs: &Needs
         line(12, "}");
         let unlike = format!("{low} >> 32 == 0 || {low} >> 32 != {high} >> 32");
         line(8, &format!("}} while (__any_sync({all}, {unlike}));"));
-        let value = value_of(of.dtype, &format!("{high} << 32 | ({low} & 0xffffffffull)"));
+        let value = value_of(dtype, &format!("{high} << 32 | ({low} & 0xffffffffull)"));
         line(8, &format!("{t} {joined} = {value};"));
         line(8, &format!("const unsigned int {known} = __ballot_sync({all}, {low} >> 32 == 2);"));
     } else {
-        let bits_of_neutral = bits_of(of.dtype, &neutral);
+        let bits_of_neutral = bits_of(dtype, &neutral);
         line(8, &format!("unsigned long long {word} = 2ull << 32 | {bits_of_neutral};"));
         line(8, "do {");
         line(12, &format!("if ({lane} <= {last}) {word} = {words}[{last} - {lane} - {tile}];"));
         line(8, &format!("}} while (__any_sync({all}, {word} >> 32 == 0));"));
-        let value = value_of(of.dtype, &format!("static_cast<unsigned int>({word})"));
+        let value = value_of(dtype, &format!("static_cast<unsigned int>({word})"));
         line(8, &format!("{t} {joined} = {value};"));
         line(8, &format!("const unsigned int {known} = __ballot_sync({all}, {word} >> 32 == 2);"));
     }

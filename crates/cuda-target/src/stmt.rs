@@ -1,6 +1,6 @@
 //! Statements as lines of CUDA C.
 
-use loopwright_kernel_ir::{DType, Role, Waves};
+use loopwright_kernel_ir::{DType, Role, UpdateScope, Waves};
 use loopwright_program::{
     Async, AsyncCopy, Atomic, BinOp, Global, LeafId, MemRef, Memory, PredicatedCopies, Scope, Step, Stmt,
     Value, ValueKind, VarId,
@@ -9,7 +9,7 @@ use loopwright_program::{
 use crate::{
     binary::operator,
     context::{Context, is_taken},
-    helpers::WAVES,
+    helpers::{WAVES, suffix},
     serpentine::Serpentine,
     types::is_small,
     wrap::{WIDTH, comment, wrap},
@@ -125,8 +125,8 @@ impl Context<'_> {
                 out.push(&self.assignment(&self.var(*var), value, &is_target), indent, *leaf);
             }
             Stmt::Store { to, value, leaf } => out.push(&self.store(to, value), indent, *leaf),
-            Stmt::Update { atomic, to, value, leaf } => {
-                out.push(&self.update(*atomic, to, value), indent, *leaf);
+            Stmt::Update { atomic, scope, to, value, leaf } => {
+                out.push(&self.update(*atomic, *scope, to, value), indent, *leaf);
             }
             Stmt::VectorCopy { to, from, lanes, leaf } => {
                 out.push(&self.vector_copy(to, from, *lanes), indent, *leaf)
@@ -158,7 +158,9 @@ impl Context<'_> {
                 out.push(&self.store_matrices(to, from, *matrices, *transposed), indent, None);
             }
             Stmt::Mma { atom, d, a, b } => out.push(&self.mma(atom, d, a, b), indent, None),
-            Stmt::LookBack(stmt) => out.push(&self.look_back(stmt), indent, None),
+            Stmt::LookBack(stmt) => {
+                self.look_back(stmt).iter().for_each(|line| out.push(line, indent, None));
+            }
             Stmt::Collective { body, note, .. } => {
                 out.comment(&note.text, indent, None);
                 self.body(body, indent, out);
@@ -315,7 +317,10 @@ impl Context<'_> {
     /// `atomicAdd` or similar, with its result unused: the compiler emits a memory reduction. There
     /// is no such function for minima and maxima of floating-point numbers, nor for what the
     /// program declares.
-    fn update(&self, atomic: Atomic, to: &MemRef, value: &Value) -> String {
+    ///
+    /// The scope is part of a function's name, where it is not the device's. Shared memory is that
+    /// of a block, which its functions know by the address.
+    fn update(&self, atomic: Atomic, scope: UpdateScope, to: &MemRef, value: &Value) -> String {
         let (_, dtype) = self.array(to.memory);
         if !atomic.takes(dtype, &self.program.updates) || matches!(to.memory, Memory::Private(_)) {
             return self.needs.refuse(
@@ -323,17 +328,35 @@ impl Context<'_> {
                 format!("there is no atomic update of this kind for {dtype} here: {atomic:?}"),
             );
         }
+        if dtype.is_narrow_float() && !self.needs.dialect.half_updates {
+            let language = self.needs.dialect.language.name;
+            self.needs.refuse_with(
+                "update-type",
+                format!("there are no atomic updates of {dtype} in {language}"),
+                "update an array of f32, and convert it in another instruction",
+            );
+            return String::new();
+        }
+        let scope = match to.memory {
+            Memory::Global(_) => self.needs.dialect.scope(scope),
+            Memory::Shared(_) | Memory::Private(_) => UpdateScope::Device,
+        };
+        let own = |name: &str| format!("{name}{}", suffix(scope));
         let function = match atomic {
-            Atomic::Min if dtype.is_float() => self.needs.helper("atomic_min", dtype),
-            Atomic::Max if dtype.is_float() => self.needs.helper("atomic_max", dtype),
-            Atomic::Add => "atomicAdd",
-            Atomic::Min => "atomicMin",
-            Atomic::Max => "atomicMax",
-            Atomic::And => "atomicAnd",
-            Atomic::Or => "atomicOr",
+            Atomic::Min if dtype.is_float() => self.needs.exchange("atomic_min", dtype, scope),
+            Atomic::Max if dtype.is_float() => self.needs.exchange("atomic_max", dtype, scope),
+            // CUDA's functions for two bytes have the device's scope alone.
+            Atomic::Add if dtype.is_narrow_float() && !scope.is_device() => {
+                self.needs.exchange("atomic_add", dtype, scope)
+            }
+            Atomic::Add => own("atomicAdd"),
+            Atomic::Min => own("atomicMin"),
+            Atomic::Max => own("atomicMax"),
+            Atomic::And => own("atomicAnd"),
+            Atomic::Or => own("atomicOr"),
             Atomic::By(number) => {
-                self.needs.updates.borrow_mut().insert(number);
-                self.program.updates.get(number).map_or("", |update| &*update.name)
+                self.needs.updates.borrow_mut().insert((number, scope));
+                self.program.updates.get(number).map_or_else(String::new, |update| own(&update.name))
             }
         };
         let (element, value) = (self.element(to), self.converted(value));

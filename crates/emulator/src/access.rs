@@ -185,7 +185,7 @@ impl<const W: usize> Block<'_, W> {
                         let cell = &array.shadow[offset[lane] as usize];
                         let now = now.lane(lane);
                         let conflict = match (access.atomic, access.write) {
-                            (Some(atomic), _) => cell.update(who, now, atomic),
+                            (Some(atomic), _) => cell.update(who, now, (atomic, access.in_block)),
                             (None, true) => cell.write(who, now),
                             (None, false) => cell.read(who, now),
                         };

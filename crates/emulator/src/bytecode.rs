@@ -413,13 +413,11 @@ pub(crate) enum Inst {
     /// Publishes what the tile of the block joins, `looks[look]`.
     Publish {
         look: u32,
-        total: Reg,
     },
     /// What the next of the tiles before has published, in all lanes; jumps to `end` if there is
     /// none left. Waits for it where there is nothing yet.
     Look {
         look: u32,
-        dst: Reg,
         end: Pc,
     },
     Jump {
@@ -428,7 +426,6 @@ pub(crate) enum Inst {
     /// Publishes what the tile of the block and all before it join.
     Prefix {
         look: u32,
-        src: Reg,
     },
     End,
 }
@@ -478,6 +475,8 @@ pub(crate) struct Access {
     pub in_loop: usize,
     /// The kind of atomic update, if it is one.
     pub atomic: Option<Atomic>,
+    /// Whether that is one step among the threads of a block alone.
+    pub in_block: bool,
     pub site: u32,
 }
 
@@ -500,11 +499,10 @@ pub(crate) struct Product {
     pub site: u32,
 }
 
-/// A look-back: the accesses of the block's first word, and its words.
+/// A look-back: the accesses of the block's first word, its words, and the values of its state.
 #[derive(Clone, Debug)]
 pub(crate) struct Look {
     pub axis: Dim,
-    pub dtype: DType,
     /// Accesses that read and that write the first word.
     pub read: u32,
     pub write: u32,
@@ -513,6 +511,11 @@ pub(crate) struct Look {
     pub mark: Reg,
     pub words: i64,
     pub site: u32,
+    /// The registers of what the block's tile joins, of what the next tile before has published,
+    /// and of what all join, each with its type.
+    pub total: Vec<(Reg, DType)>,
+    pub next: Vec<(Reg, DType)>,
+    pub prefix: Vec<(Reg, DType)>,
 }
 
 /// The initial contents of a register.

@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use loopwright_kernel_ir::{DType, Name};
+use loopwright_kernel_ir::{DType, Name, UpdateScope};
 use loopwright_program::{
     Async, Atomic, DeclaredLookBack, DeclaredUpdate, DeviceKernel, LeafId, LookBack, Memory, Positions,
     Program, Scope, Step, Stmt, Value, ValueKind, VarId,
@@ -81,7 +81,7 @@ pub(crate) struct Compiler<'a> {
     pub lazy: usize,
     pub memo_at: Option<usize>,
     /// Where the variables of a declared update are, while it is being compiled.
-    operands: Option<[(Reg, DType); 2]>,
+    operands: Option<Vec<(Reg, DType)>>,
 }
 
 /// Compiles a kernel of the program.
@@ -235,10 +235,12 @@ impl<'a> Compiler<'a> {
                 *writers += 1;
             }
             // What a look-back gives is joined step by step.
-            if let Stmt::LookBack(LookBack { before, .. }) = s
-                && let Some(writers) = self.writers.get_mut(before.0)
-            {
-                *writers += 2;
+            if let Stmt::LookBack(LookBack { before, .. }) = s {
+                for before in before {
+                    if let Some(writers) = self.writers.get_mut(before.0) {
+                        *writers += 2;
+                    }
+                }
             }
             for value in values_of(self.program, s) {
                 value.visit(&mut |v| {
@@ -384,7 +386,7 @@ impl<'a> Compiler<'a> {
                 let access = self.access(to, value.dtype, true)?;
                 self.emit(Inst::Store { access, src });
             }
-            Stmt::Update { atomic, to, value, leaf } => {
+            Stmt::Update { atomic, scope, to, value, leaf } => {
                 self.speak_of(*leaf, "an atomic update")?;
                 let updates = &self.program.updates;
                 if !atomic.takes(value.dtype, updates) || matches!(to.memory, Memory::Private(_)) {
@@ -395,6 +397,7 @@ impl<'a> Compiler<'a> {
                 let access = self.access(to, value.dtype, true)?;
                 if let Some(access) = self.code.accesses.get_mut(access as usize) {
                     access.atomic = Some(*atomic);
+                    access.in_block = *scope == UpdateScope::Block;
                 }
                 self.emit(Inst::Update { access, src });
                 if let Atomic::By(number) = atomic {
@@ -518,7 +521,7 @@ impl<'a> Compiler<'a> {
         self.emit(Inst::Lanes { slot });
         let head = self.emit(Inst::EachLane { slot, end: 0 });
         self.emit(Inst::Held { access, dst: held });
-        let was = (self.counted, self.operands.replace([held, src].map(|reg| (reg, *dtype))));
+        let was = (self.counted, self.operands.replace(vec![(held, *dtype), (src, *dtype)]));
         self.counted = false;
         let next = self.typed(combined, *dtype, None)?;
         (self.counted, self.operands) = was;
@@ -538,39 +541,69 @@ impl<'a> Compiler<'a> {
         let LookBack { by, axis, total, before, word } = stmt;
         self.speak_of(None, "a look-back")?;
         let program = self.program;
-        let Some(DeclaredLookBack { dtype, neutral, combined, .. }) = program.look_backs.get(*by) else {
+        let Some(DeclaredLookBack { state, neutral, combined, .. }) = program.look_backs.get(*by) else {
             return self.invalid(format!("there is no look-back {by}"));
         };
-        let (place, of_var) = self.place(*before)?;
-        if of_var != *dtype || !matches!(word.memory, Memory::Global(_)) {
-            return self.invalid(format!("a look-back of {dtype} into a variable of {of_var}"));
+        if [total.len(), before.len(), neutral.len(), combined.len()].iter().any(|n| *n != state.len()) {
+            return self.invalid(format!("a look-back of {} values gives others", state.len()));
+        }
+        let mut places = Vec::new();
+        for (var, dtype) in before.iter().zip(state) {
+            let (place, of_var) = self.place(*var)?;
+            if of_var != *dtype || !matches!(word.memory, Memory::Global(_)) {
+                return self.invalid(format!("a look-back of {dtype} into a variable of {of_var}"));
+            }
+            places.push((place.reg, *dtype));
         }
         let site = self.own_site();
-        let own = self.typed(total, *dtype, None)?;
+        let mut own = Vec::new();
+        for (value, dtype) in total.iter().zip(state) {
+            own.push((self.typed(value, *dtype, None)?, *dtype));
+        }
         let (found, mark) = (self.fresh(DType::U64), self.fresh(DType::U64));
         let read = self.access(word, DType::U64, false)?;
         let write = self.access(word, DType::U64, true)?;
         let look = self.code.looks.len() as u32;
-        let words = LookBack::words(*dtype);
-        let (axis, dtype) = (*axis, *dtype);
-        self.code.looks.push(Look { axis, dtype, read, write, found, mark, words, site });
-        self.emit(Inst::Publish { look, total: own });
-        self.typed(neutral, dtype, Some(place.reg))?;
-        self.settle_uniform(*before, dtype, place.reg);
-        let next = self.fresh(dtype);
-        let head = self.emit(Inst::Look { look, dst: next, end: 0 });
-        let was = self.operands.replace([next, place.reg].map(|reg| (reg, dtype)));
-        let joined = self.typed(combined, dtype, None)?;
-        self.emit(Inst::MoveActive { wide: is_wide(dtype), dst: place.reg, src: joined });
+        let (words, axis) = (LookBack::words(state), *axis);
+        let registers = |this: &mut Self| state.iter().map(|t| (this.fresh(*t), *t)).collect::<Vec<_>>();
+        let (next, joined, prefix) = (registers(self), registers(self), registers(self));
+        self.code.looks.push(Look {
+            axis,
+            read,
+            write,
+            found,
+            mark,
+            words,
+            site,
+            total: own.clone(),
+            next: next.clone(),
+            prefix: prefix.clone(),
+        });
+        self.emit(Inst::Publish { look });
+        for ((value, (reg, dtype)), var) in neutral.iter().zip(&places).zip(before) {
+            self.typed(value, *dtype, Some(*reg))?;
+            self.settle_uniform(*var, *dtype, *reg);
+        }
+        let head = self.emit(Inst::Look { look, end: 0 });
+        let was = self.operands.replace([next, places.clone()].concat());
+        // All are computed of what has been joined before, and change afterwards.
+        for (value, (reg, dtype)) in combined.iter().zip(&joined) {
+            self.typed(value, *dtype, Some(*reg))?;
+        }
+        for ((src, dtype), (dst, _)) in joined.iter().zip(&places) {
+            self.emit(Inst::MoveActive { wide: is_wide(*dtype), dst: *dst, src: *src });
+        }
         self.emit(Inst::Jump { to: head as u32 });
         let here = self.here();
         if let Inst::Look { end, .. } = &mut self.code.insts[head] {
             *end = here;
         }
-        self.operands = Some([place.reg, own].map(|reg| (reg, dtype)));
-        let prefix = self.typed(combined, dtype, None)?;
+        self.operands = Some([places, own].concat());
+        for (value, (reg, dtype)) in combined.iter().zip(&prefix) {
+            self.typed(value, *dtype, Some(*reg))?;
+        }
         self.operands = was;
-        self.emit(Inst::Prefix { look, src: prefix });
+        self.emit(Inst::Prefix { look });
         Ok(())
     }
 
@@ -612,7 +645,9 @@ fn values_of<'a>(program: &'a Program, stmt: &'a Stmt) -> Vec<&'a Value> {
         found.extend(program.updates.get(*number).map(|update| &update.combined));
     }
     if let Stmt::LookBack(LookBack { by, .. }) = stmt {
-        found.extend(program.look_backs.get(*by).into_iter().flat_map(|of| [&of.neutral, &of.combined]));
+        found.extend(
+            program.look_backs.get(*by).into_iter().flat_map(|of| of.neutral.iter().chain(&of.combined)),
+        );
     }
     found
 }

@@ -173,6 +173,7 @@ impl<'a> Compiler<'a> {
             write,
             in_loop: self.in_loop,
             atomic: None,
+            in_block: false,
             site,
         };
         self.code.accesses.push(access);

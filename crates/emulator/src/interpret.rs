@@ -313,12 +313,12 @@ impl<const W: usize> Block<'_, W> {
                         }
                     }
                 }
-                Inst::Publish { look, total } => {
-                    self.publish(warp, look, total)?;
+                Inst::Publish { look } => {
+                    self.publish(warp, look)?;
                     warp.state = State::Looking;
                     break;
                 }
-                Inst::Look { look, dst, end } => match self.look(warp, look, dst) {
+                Inst::Look { look, end } => match self.look(warp, look) {
                     Looked::Found => {}
                     Looked::Done => pc = end as usize,
                     Looked::Nothing => {
@@ -329,7 +329,7 @@ impl<const W: usize> Block<'_, W> {
                     }
                 },
                 Inst::Jump { to } => pc = to as usize,
-                Inst::Prefix { look, src } => self.prefix(warp, look, src),
+                Inst::Prefix { look } => self.prefix(warp, look),
                 Inst::End => {
                     self.ends(warp)?;
                     warp.state = State::Ended;

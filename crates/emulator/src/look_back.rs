@@ -15,7 +15,7 @@ use std::{
     sync::{Mutex, MutexGuard, atomic::Ordering},
 };
 
-use loopwright_kernel_ir::PerDim;
+use loopwright_kernel_ir::{DType, PerDim};
 use loopwright_program::{InOrder, Memory};
 
 use crate::{
@@ -33,10 +33,10 @@ use crate::{
 pub(crate) const RESIDENT: usize = 5;
 
 /// What the tile of a block has published.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Published {
-    total: u64,
-    prefix: Option<u64>,
+    total: Vec<u64>,
+    prefix: Option<Vec<u64>>,
 }
 
 /// What blocks have published in a launch, by look-back and block.
@@ -91,7 +91,7 @@ impl<const W: usize> Block<'_, W> {
     }
 
     /// Publishes the total of the block's tile.
-    pub fn publish(&mut self, warp: &mut Warp<W>, number: u32, total: Reg) -> Outcome<()> {
+    pub fn publish(&mut self, warp: &mut Warp<W>, number: u32) -> Outcome<()> {
         let look = &self.launch.code.looks[number as usize];
         if warp.number != 0 || warp.mask.count_ones() as usize != W {
             let detail = "other threads look back than the lanes of the first warp";
@@ -107,7 +107,7 @@ impl<const W: usize> Block<'_, W> {
         if warp.wide[look.found as usize][0] != 0 || !self.others_are_zero(access.memory, first, look.words) {
             return Err(self.look_fault(warp, look, "its words were not 0 when the launch began"));
         }
-        let total = bits(warp, look, total);
+        let total = bits(warp, &look.total);
         let published = Published { total, prefix: None };
         if self.launch.published.lock().insert((number, self.number.into()), published).is_some() {
             return Err(self.look_fault(warp, look, "a block looks back twice"));
@@ -130,7 +130,7 @@ impl<const W: usize> Block<'_, W> {
     }
 
     /// Looks at the next of the tiles before the block's own.
-    pub fn look(&mut self, warp: &mut Warp<W>, number: u32, dst: Reg) -> Looked {
+    pub fn look(&mut self, warp: &mut Warp<W>, number: u32) -> Looked {
         let look = &self.launch.code.looks[number as usize];
         if warp.looking < 0 {
             return Looked::Done;
@@ -138,35 +138,37 @@ impl<const W: usize> Block<'_, W> {
         let PerDim { x, y, .. } = self.launch.grid;
         let stride = PerDim { x: 1, y: x, z: x * y }[look.axis];
         let other = i64::from(self.number) - stride * (self.at[look.axis] - warp.looking);
-        let Some(found) = self.launch.published.lock().get(&(number, other)).copied() else {
+        let Some(found) = self.launch.published.lock().get(&(number, other)).cloned() else {
             return Looked::Nothing;
         };
-        let value = found.prefix.unwrap_or(found.total);
-        match is_wide(look.dtype) {
-            true => warp.wide[dst as usize] = [value; W],
-            false => warp.narrow[dst as usize] = [value as u32; W],
-        }
         // What all tiles up to this one join is known, or the next one has to be looked at.
         warp.looking = if found.prefix.is_some() { -1 } else { warp.looking - 1 };
+        for ((dst, dtype), value) in look.next.iter().zip(found.prefix.unwrap_or(found.total)) {
+            match is_wide(*dtype) {
+                true => warp.wide[*dst as usize] = [value; W],
+                false => warp.narrow[*dst as usize] = [value as u32; W],
+            }
+        }
         Looked::Found
     }
 
     /// Publishes what the block's tile and all before it join.
-    pub fn prefix(&mut self, warp: &mut Warp<W>, number: u32, src: Reg) {
+    pub fn prefix(&mut self, warp: &mut Warp<W>, number: u32) {
         let look = &self.launch.code.looks[number as usize];
-        let prefix = bits(warp, look, src);
+        let prefix = bits(warp, &look.prefix);
         if let Some(own) = self.launch.published.lock().get_mut(&(number, self.number.into())) {
             own.prefix = Some(prefix);
         }
     }
 }
 
-/// What a register holds in the first lane.
-fn bits<const W: usize>(warp: &Warp<W>, look: &Look, reg: Reg) -> u64 {
-    match is_wide(look.dtype) {
-        true => warp.wide[reg as usize][0],
-        false => warp.narrow[reg as usize][0].into(),
-    }
+/// What registers hold in the first lane.
+fn bits<const W: usize>(warp: &Warp<W>, registers: &[(Reg, DType)]) -> Vec<u64> {
+    let bits = |(reg, dtype): &(Reg, DType)| match is_wide(*dtype) {
+        true => warp.wide[*reg as usize][0],
+        false => warp.narrow[*reg as usize][0].into(),
+    };
+    registers.iter().map(bits).collect()
 }
 
 /// Numbers that are drawn: xorshift, which is the same on every machine.

@@ -129,7 +129,7 @@ impl Who {
 
     /// Whether an access that a cell records was made in this launch.
     fn shares_launch(self, recorded: u64) -> bool {
-        recorded >> 32 == self.bits >> 32
+        (recorded & !IN_BLOCK) >> 32 == self.bits >> 32
     }
 }
 
@@ -141,6 +141,9 @@ const SEVERAL_BLOCKS: u64 = (1 << BLOCK_BITS) - 1;
 
 /// The bits above a block's number that say which kind of updates a cell records, 0 for a write.
 const KIND: u64 = 31 << BLOCK_BITS;
+
+/// The bit above the number of a launch that says that updates are one step in their block alone.
+const IN_BLOCK: u64 = 1 << 63;
 
 /// The number of updates that a program may declare, so that each has a mark of its own.
 pub(crate) const MOST_DECLARED: usize = 31 - 5;
@@ -163,7 +166,7 @@ pub(crate) const MOST_BLOCKS: u32 = SEVERAL_BLOCKS as u32;
 
 impl GlobalCell {
     fn meet(&self, other: u64, stamp: &AtomicU64, who: Who, now: Stamp) -> Conflict {
-        if other & !KIND == who.bits {
+        if other & !(KIND | IN_BLOCK) == who.bits {
             let earlier = Stamp::from_bits(stamp.load(Ordering::Relaxed));
             return if earlier.conflicts(now) { Conflict::InBlock } else { Conflict::None };
         }
@@ -184,15 +187,20 @@ impl GlobalCell {
         conflict
     }
 
-    /// Records an update. Updates of one kind need no order; with other accesses they are in order
-    /// as writes are. No other block runs at the same time.
-    pub fn update(&self, who: Who, now: Stamp, atomic: Atomic) -> Conflict {
+    /// Records an update, and whether it is one step in its block alone. Updates of one kind need
+    /// no order, unless they are of different blocks and one of them is such; with other accesses
+    /// they are in order as writes are. No other block runs at the same time.
+    pub fn update(&self, who: Who, now: Stamp, (atomic, in_block): (Atomic, bool)) -> Conflict {
         let (own, other) = (who.bits | kind(atomic), self.writer.load(Ordering::SeqCst));
+        let narrow = other & IN_BLOCK | if in_block { IN_BLOCK } else { 0 };
         let same = who.shares_launch(other) && other & KIND == kind(atomic);
         if same {
-            if other == own {
+            if other & !IN_BLOCK == own {
                 let joined = Stamp::from_bits(self.written.load(Ordering::Relaxed)).joined(now);
                 self.written.store(joined.bits(), Ordering::Relaxed);
+                self.writer.store(own | narrow, Ordering::SeqCst);
+            } else if narrow != 0 {
+                return Conflict::BetweenBlocks;
             } else {
                 self.writer.store(own | SEVERAL_BLOCKS, Ordering::SeqCst);
             }
@@ -206,7 +214,7 @@ impl GlobalCell {
         // updates have to conflict: these are kept as a read, with which they conflict likewise.
         // They and the block's reads are ordered, so that the latest of them, the one with the
         // greatest stamp, suffices.
-        if other & !KIND == who.bits {
+        if other & !(KIND | IN_BLOCK) == who.bits {
             let written = self.written.load(Ordering::Relaxed);
             if self.reader.swap(who.bits, Ordering::SeqCst) == who.bits {
                 self.read.fetch_max(written, Ordering::Relaxed);
@@ -214,7 +222,8 @@ impl GlobalCell {
                 self.read.store(written, Ordering::Relaxed);
             }
         }
-        self.writer.store(own, Ordering::SeqCst);
+        let narrow = if in_block { IN_BLOCK } else { 0 };
+        self.writer.store(own | narrow, Ordering::SeqCst);
         self.written.store(now.bits(), Ordering::Relaxed);
         conflict
     }
@@ -304,7 +313,10 @@ mod tests {
                 assert_eq!(cell.write(*writer, at(1, 0, 0, 0)), Conflict::BetweenBlocks);
                 let cell = GlobalCell::default();
                 blocks[..count].iter().for_each(|reader| _ = cell.read(*reader, now));
-                assert_eq!(cell.update(*writer, at(1, 0, 0, 0), Atomic::Add), Conflict::BetweenBlocks);
+                assert_eq!(
+                    cell.update(*writer, at(1, 0, 0, 0), (Atomic::Add, false)),
+                    Conflict::BetweenBlocks
+                );
             }
         }
         // A block that reads twice is one reader, and readers of an earlier launch do not count.
@@ -325,11 +337,34 @@ mod tests {
         for a in &kinds {
             for b in &kinds {
                 let cell = GlobalCell::default();
-                assert_eq!(cell.update(Who::new(1, 0), now, *a), Conflict::None);
+                assert_eq!(cell.update(Who::new(1, 0), now, (*a, false)), Conflict::None);
                 let expected = if a == b { Conflict::None } else { Conflict::BetweenBlocks };
-                assert_eq!(cell.update(Who::new(1, 1), now, *b), expected, "{a:?} {b:?}");
+                assert_eq!(cell.update(Who::new(1, 1), now, (*b, false)), expected, "{a:?} {b:?}");
             }
         }
+    }
+
+    /// Updates that are one step in their block alone race with those of other blocks, and with no
+    /// others of their own.
+    #[test]
+    fn updates_of_a_block_race_with_those_of_others() {
+        let now = at(0, 0, 0, 0);
+        let (a, b) = (Who::new(1, 3), Who::new(1, 4));
+        for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
+            let cell = GlobalCell::default();
+            assert_eq!(cell.update(a, now, (Atomic::Add, first)), Conflict::None);
+            assert_eq!(cell.update(a, at(0, 0, 2, 1), (Atomic::Add, false)), Conflict::None);
+            let expected = if first || second { Conflict::BetweenBlocks } else { Conflict::None };
+            assert_eq!(cell.update(b, now, (Atomic::Add, second)), expected, "{first} {second}");
+            assert_eq!(cell.update(Who::new(2, 4), now, (Atomic::Add, true)), Conflict::None);
+            assert_eq!(cell.update(Who::new(2, 4), now, (Atomic::Max, true)), Conflict::InBlock);
+        }
+        // Several blocks before.
+        let cell = GlobalCell::default();
+        assert_eq!(cell.update(a, now, (Atomic::Add, false)), Conflict::None);
+        assert_eq!(cell.update(b, now, (Atomic::Add, false)), Conflict::None);
+        assert_eq!(cell.update(b, now, (Atomic::Add, true)), Conflict::BetweenBlocks);
+        assert_eq!(cell.write(a, at(1, 0, 0, 0)), Conflict::BetweenBlocks);
     }
 
     /// Whichever blocks update, their mark is not that of another block.
@@ -342,7 +377,10 @@ mod tests {
                 for c in numbers {
                     let cell = GlobalCell::default();
                     for block in [a, b] {
-                        assert_eq!(cell.update(Who::new(1, block), now, Atomic::Add), Conflict::None);
+                        assert_eq!(
+                            cell.update(Who::new(1, block), now, (Atomic::Add, false)),
+                            Conflict::None
+                        );
                     }
                     assert_eq!(cell.write(Who::new(1, c), later), Conflict::BetweenBlocks, "{a} {b} {c}");
                 }
@@ -366,25 +404,25 @@ mod tests {
         // Updates of one kind are unordered among themselves, but conflict with any other access
         // that no barrier of their only block separates from them.
         let cell = GlobalCell::default();
-        assert_eq!(cell.update(a, now, Atomic::Add), Conflict::None);
-        assert_eq!(cell.update(b, now, Atomic::Add), Conflict::None);
+        assert_eq!(cell.update(a, now, (Atomic::Add, false)), Conflict::None);
+        assert_eq!(cell.update(b, now, (Atomic::Add, false)), Conflict::None);
         assert_eq!(cell.read(b, at(1, 0, 0, 0)), Conflict::BetweenBlocks);
-        assert_eq!(cell.update(a, now, Atomic::Max), Conflict::BetweenBlocks);
+        assert_eq!(cell.update(a, now, (Atomic::Max, false)), Conflict::BetweenBlocks);
         assert_eq!(cell.read(Who::new(2, 0), now), Conflict::None);
-        assert_eq!(cell.update(Who::new(2, 1), now, Atomic::Add), Conflict::BetweenBlocks);
+        assert_eq!(cell.update(Who::new(2, 1), now, (Atomic::Add, false)), Conflict::BetweenBlocks);
         let cell = GlobalCell::default();
         assert_eq!(cell.write(a, now), Conflict::None);
-        assert_eq!(cell.update(a, at(0, 0, 0, 1), Atomic::Add), Conflict::InBlock);
+        assert_eq!(cell.update(a, at(0, 0, 0, 1), (Atomic::Add, false)), Conflict::InBlock);
         let cell = GlobalCell::default();
         assert_eq!(cell.write(a, now), Conflict::None);
-        assert_eq!(cell.update(a, at(1, 0, 0, 1), Atomic::Add), Conflict::None);
+        assert_eq!(cell.update(a, at(1, 0, 0, 1), (Atomic::Add, false)), Conflict::None);
         let cell = GlobalCell::default();
         assert_eq!(cell.write(a, now), Conflict::None);
-        assert_eq!(cell.update(b, now, Atomic::Add), Conflict::BetweenBlocks);
-        assert_eq!(cell.update(Who::new(2, 1), now, Atomic::Add), Conflict::None);
+        assert_eq!(cell.update(b, now, (Atomic::Add, false)), Conflict::BetweenBlocks);
+        assert_eq!(cell.update(Who::new(2, 1), now, (Atomic::Add, false)), Conflict::None);
         let cell = GlobalCell::default();
-        assert_eq!(cell.update(a, now, Atomic::Or), Conflict::None);
-        assert_eq!(cell.update(a, at(0, 0, 1, 0), Atomic::Or), Conflict::None);
+        assert_eq!(cell.update(a, now, (Atomic::Or, false)), Conflict::None);
+        assert_eq!(cell.update(a, at(0, 0, 1, 0), (Atomic::Or, false)), Conflict::None);
         assert_eq!(cell.read(a, at(1, 0, 0, 0)), Conflict::None);
         assert_eq!(cell.read(b, at(1, 0, 0, 0)), Conflict::BetweenBlocks);
         // The next launch is ordered after it.
@@ -479,7 +517,7 @@ mod tests {
                 let found = match way {
                     Way::Read => cell.read(who, stamp),
                     Way::Write => cell.write(who, stamp),
-                    Way::Update(atomic) => cell.update(who, stamp, atomic),
+                    Way::Update(atomic) => cell.update(who, stamp, (atomic, false)),
                 };
                 let expected: Vec<Conflict> =
                     known.iter().map(|k| rule(k, &now)).filter(|c| *c != Conflict::None).collect();

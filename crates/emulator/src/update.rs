@@ -1,5 +1,6 @@
 //! The effect of atomic updates on the bits of an element.
 
+use half::{bf16, f16};
 use loopwright_kernel_ir::DType;
 use loopwright_program::Atomic;
 
@@ -15,9 +16,33 @@ fn extreme(atomic: Atomic, old: f64, value: f64) -> f64 {
     }
 }
 
-/// The bits of a 32-bit element after an update.
+/// An update of a number that is computed in f32 and rounded afterwards.
+fn rounded(atomic: Atomic, old: f32, value: f32) -> f32 {
+    match atomic {
+        Atomic::Add => old + value,
+        Atomic::Min | Atomic::Max => extreme(atomic, old.into(), value.into()) as f32,
+        // There are no others of such numbers.
+        Atomic::And | Atomic::Or | Atomic::By(_) => old,
+    }
+}
+
+/// The bits of an element of up to 32 bits after an update.
 pub(crate) fn update_narrow(atomic: Atomic, dtype: DType, old: u32, value: u32) -> u32 {
     match (atomic, dtype) {
+        (_, DType::F16) => f16::from_f32(rounded(
+            atomic,
+            f16::from_bits(old as u16).into(),
+            f16::from_bits(value as u16).into(),
+        ))
+        .to_bits()
+        .into(),
+        (_, DType::BF16) => bf16::from_f32(rounded(
+            atomic,
+            bf16::from_bits(old as u16).into(),
+            bf16::from_bits(value as u16).into(),
+        ))
+        .to_bits()
+        .into(),
         (Atomic::Add, DType::F32) => (f32::from_bits(old) + f32::from_bits(value)).to_bits(),
         (Atomic::Min | Atomic::Max, DType::F32) => {
             (extreme(atomic, f32::from_bits(old).into(), f32::from_bits(value).into()) as f32).to_bits()

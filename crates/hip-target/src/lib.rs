@@ -42,6 +42,8 @@ __device__ __forceinline__ void order_warp() {
     ptx: false,
     look_backs: false,
     async_copies: false,
+    block_scope: false,
+    half_updates: false,
 };
 
 /// The program as HIP C++. Refuses names that HIP C++ does not allow, and programs lowered for

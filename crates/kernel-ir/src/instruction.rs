@@ -8,7 +8,9 @@ use std::{
 use loopwright_poly::{Aff, Name};
 use serde::{Deserialize, Serialize};
 
-use crate::{AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Reduce, UpdateOp, Via};
+use crate::{
+    AddressSpace, DType, Diagnostic, Expr, HardwareAxis, KernelData, Reduce, UpdateOp, UpdateScope, Via,
+};
 
 /// An element of an array, or a scalar temporary (no subscripts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -120,6 +122,9 @@ pub struct Instruction {
     /// one target then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<UpdateOp>,
+    /// Among whom its update is one step; see [`UpdateScope`]. Of an assignment the device.
+    #[serde(default, skip_serializing_if = "UpdateScope::is_device")]
+    pub scope: UpdateScope,
     /// If it is false, nothing is read or written.
     pub predicate: Option<Expr>,
     /// The inames around it, outermost first, without those of its reductions. Split inames are
@@ -192,6 +197,7 @@ impl Instruction {
             targets,
             value,
             update: None,
+            scope: UpdateScope::Device,
             predicate: None,
             within: Vec::new(),
             role,

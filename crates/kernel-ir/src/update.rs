@@ -66,13 +66,17 @@ impl UpdateOp {
 
     /// Whether elements of this type have the update: all of them have sums, minima and maxima of
     /// `i32`, `u32`, `i64`, `u64`, `f32` and `f64` and updates by operators with names, and
-    /// operations on bits of those integers.
+    /// operations on bits of those integers. `f16` and `bf16` have sums, minima and maxima: by
+    /// other operators it would not be known how far their rounding may lead, in any order.
     pub fn takes(&self, dtype: DType) -> bool {
         match dtype {
             DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
             DType::F32 | DType::F64 => !matches!(self, UpdateOp::And | UpdateOp::Or),
+            DType::F16 | DType::BF16 => {
+                matches!(self, UpdateOp::Sum | UpdateOp::Min | UpdateOp::Max)
+            }
             DType::Bool | DType::I8 | DType::I16 | DType::U8 | DType::U16 => false,
-            DType::E4M3 | DType::E5M2 | DType::F16 | DType::BF16 => false,
+            DType::E4M3 | DType::E5M2 => false,
         }
     }
 
@@ -103,7 +107,8 @@ impl UpdateOp {
         let own = data.reductions.iter().any(|op| op.name == *operator);
         let known = signs.into_iter().find(|op| !own && *op.name() == **operator);
         let update = known.unwrap_or_else(|| UpdateOp::By(operator.clone()));
-        if !update.takes(dtype) {
+        // Reductions of narrow types accumulate in wider ones.
+        if !update.takes(dtype) || dtype.is_narrow_float() {
             let message = format!("there is no atomic update for `{operator}` of {dtype}");
             return Err(Diagnostic::new("atomic-type", message).help(UPDATES));
         }
@@ -127,11 +132,14 @@ impl UpdateOp {
         }
     }
 
-    /// The update as a function, if it is by an operator that has a name.
+    /// The update as a function, if it is by an operator that has a name, or of elements in whose
+    /// type nothing is computed: then it is the operation in `f32`, rounded.
     ///
     /// Errors: as of [`Combination::of`]; `unknown-reduction` if there is no such operator.
     pub fn combination(&self, data: &KernelData, dtype: DType) -> Result<Option<Combination>, Diagnostic> {
-        let UpdateOp::By(name) = self else { return Ok(None) };
+        let UpdateOp::By(name) = self else {
+            return Ok(dtype.is_narrow_float().then(|| self.rounded(dtype)).flatten());
+        };
         let operator = data.operator(name).ok_or_else(|| {
             let known = ReductionOp::LIBRARY.into_iter().chain(data.reductions.iter().map(|o| o.name.as_str()));
             let help = crate::suggest::did_you_mean(name, known).unwrap_or_else(|| {
@@ -140,6 +148,26 @@ impl UpdateOp {
             Diagnostic::new("unknown-reduction", format!("there is no operator `{name}` for `{name}=`")).help(help)
         })?;
         Combination::of(&operator, data, dtype).map(Some)
+    }
+}
+
+impl UpdateOp {
+    /// An update by a sign of its own, as a function.
+    fn rounded(&self, dtype: DType) -> Option<Combination> {
+        let [held, value] = ["a.held", "b.value"].map(Name::new);
+        let [a, b] = [&held, &value].map(|name| Expr::Name(name.clone()));
+        let call = |name: &str| Expr::Call {
+            function: name.into(),
+            precision: None,
+            args: vec![a.clone(), b.clone()],
+        };
+        let combined = match self {
+            UpdateOp::Sum => Expr::binary(BinaryOp::Add, a, b),
+            UpdateOp::Min => call("min"),
+            UpdateOp::Max => call("max"),
+            UpdateOp::And | UpdateOp::Or | UpdateOp::By(_) => return None,
+        };
+        Some(Combination { dtype, held, value, combined })
     }
 }
 

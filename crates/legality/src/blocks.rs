@@ -5,10 +5,10 @@
 //! Lowering cuts the host level by asking the model: for equal values of the surrounding host
 //! loops, is there a pair of executions at one cell in different blocks?
 
-use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Tag};
+use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name, Tag, UpdateScope};
 use loopwright_poly::{Result, System};
 
-use crate::{Model, Presence, conflict::primed, is_common_to};
+use crate::{Model, Presence, Touch, conflict::primed, is_common_to};
 
 /// An array in which executions of the two parts, in different blocks, may touch the same cell, at
 /// least one of them writing; `None` if there is none.
@@ -25,7 +25,10 @@ pub fn blocks_meet(model: &Model<'_>, p: usize, q: usize) -> Result<Option<Name>
     };
     for e in &a.events {
         for f in b.events.iter().filter(|f| f.array == e.array) {
-            let commute = e.touch.commutes_with(&f.touch);
+            // Updates that are one step in their own block alone are writes to other blocks.
+            let in_block = [a, b].iter().any(|part| model.instruction(part).scope == UpdateScope::Block);
+            let combine = matches!(e.touch, Touch::Combine(_)) && in_block;
+            let commute = e.touch.commutes_with(&f.touch) && !combine;
             let common = is_common_to(model.space(&e.array), HardwareAxis::OF_GRID);
             if commute || model.is_accumulator(&e.array) || !common {
                 continue;

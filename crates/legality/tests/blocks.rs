@@ -116,3 +116,24 @@ fn subscripts_read_several_arrays() {
     assert_eq!(met("fact injective(p)"), None);
     assert_eq!(met(""), Some("y".into()));
 }
+
+/// Updates of one element commute between blocks, unless one of them is a single step in its own
+/// block alone.
+#[test]
+fn updates_in_their_blocks_meet_those_of_others() {
+    let update = |id: &str, iname: &str, element: &str, scope: &str| {
+        format!("y[{element}, 0] += x[0, 0] {{id={id}, inames={iname}{scope}}}")
+    };
+    for (first, second, expected) in [
+        ("", "", None),
+        (", scope=block", "", Some("y".to_string())),
+        ("", ", scope=block", Some("y".to_string())),
+        (", scope=block", ", scope=block", Some("y".to_string())),
+    ] {
+        let (a, b) = (update("a", "i", "i", first), update("b", "j", "j - 1", second));
+        assert_eq!(met([&a, &b], ""), expected, "{a} {b}");
+        // The block of `j` is that of `i = j - 2`.
+        let own = update("b", "j", "j - 2", second);
+        assert_eq!(met([&a, &own], ""), None, "{a} {own}");
+    }
+}

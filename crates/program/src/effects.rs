@@ -184,7 +184,7 @@ impl Stmt {
             }
             Stmt::LookBack(LookBack { word, total, .. }) => {
                 word.each_value_mut(f);
-                f(total);
+                total.iter_mut().for_each(f);
             }
             Stmt::For { lower, upper, .. } => {
                 f(lower);
@@ -211,7 +211,7 @@ impl Stmt {
                 f(upper);
             }
             Stmt::If { cond, .. } => f(cond),
-            Stmt::LookBack(LookBack { total, .. }) => f(total),
+            Stmt::LookBack(LookBack { total, .. }) => total.iter().for_each(f),
             Stmt::Async(Async::Copy(AsyncCopy { when, .. })) => when.iter().for_each(f),
             Stmt::Declare(_)
             | Stmt::VectorCopy { .. }
@@ -301,7 +301,7 @@ impl Stmt {
         if let Stmt::For { .. } = self {
             return None;
         }
-        let var = self.assigned().map(Destination::Var);
+        let var = self.variable().filter(|of| of.assigned).map(|of| Destination::Var(of.var));
         var.or_else(|| self.written().map(Destination::Elements))
     }
 
@@ -344,21 +344,29 @@ impl Stmt {
         });
     }
 
-    /// The variable that the statement assigns, if any.
-    pub fn assigned(&self) -> Option<VarId> {
-        self.variable().filter(|of| of.assigned).map(|of| of.var)
+    /// The variables that the statement assigns: several by a look-back, otherwise one or none.
+    pub fn assigned(&self) -> impl Iterator<Item = VarId> + '_ {
+        self.variable().filter(|of| of.assigned).map(|of| of.var).into_iter().chain(self.learnt())
     }
 
-    /// The variable that the statement declares, if any.
-    pub fn declared(&self) -> Option<VarId> {
-        self.variable().filter(|of| of.declared).map(|of| of.var)
+    /// The variables that the statement declares, likewise.
+    pub fn declared(&self) -> impl Iterator<Item = VarId> + '_ {
+        self.variable().filter(|of| of.declared).map(|of| of.var).into_iter().chain(self.learnt())
+    }
+
+    /// The variables of what a look-back learns, which it declares and assigns.
+    fn learnt(&self) -> impl Iterator<Item = VarId> + '_ {
+        let before = match self {
+            Stmt::LookBack(LookBack { before, .. }) => before.as_slice(),
+            _ => &[],
+        };
+        before.iter().copied()
     }
 
     fn variable(&self) -> Option<Variable> {
         let of = |var: &VarId, declared, assigned| Some(Variable { var: *var, declared, assigned });
         match self {
             Stmt::Let { var, .. } | Stmt::For { var, .. } => of(var, true, true),
-            Stmt::LookBack(LookBack { before, .. }) => of(before, true, true),
             Stmt::Declare(var) => of(var, true, false),
             Stmt::Set { var, .. } => of(var, false, true),
             Stmt::Store { .. }
@@ -371,6 +379,7 @@ impl Stmt {
             | Stmt::StoreMatrices { .. }
             | Stmt::Mma { .. }
             | Stmt::Async(_)
+            | Stmt::LookBack(_)
             | Stmt::Collective { .. } => None,
         }
     }

@@ -413,9 +413,11 @@ impl<'a> Checker<'a> {
                 }
                 Stmt::LookBack(LookBack { total, before, word, .. }) => {
                     self.element(word);
-                    self.data(total, "a value");
+                    for value in total {
+                        self.data(value, "a value");
+                    }
                     self.hold(word.memory, None);
-                    self.assign(*before, None);
+                    before.iter().for_each(|var| self.assign(*var, None));
                 }
                 _ => {
                     stmt.each_operand(&mut |value| {

@@ -6,10 +6,10 @@
 //! join. Then it publishes its own prefix (Merrill and Garland, "Single-pass Parallel Prefix Scan
 //! with Decoupled Look-back", 2016). So each point is read once, in one launch.
 //!
-//! A tile has one word of 64 bits for each 32 bits of a value ([`LookBack::words`]): the bits
-//! below, and above them 0 as long as nothing is published, 1 with a total, 2 with a prefix. A
-//! value is seen when all of its words say the same, so that a reader needs no other order of
-//! memory.
+//! A tile has one word of 64 bits for each 32 bits of a state ([`LookBack::words`]), value after
+//! value: the bits below, and above them 0 as long as nothing is published, 1 with a total, 2 with
+//! a prefix. Each word is written once with 1 and once with 2. So a state is seen when all of its
+//! words say the same, and a reader needs no other order of memory.
 //!
 //! Two things have to hold, which the final check asks for (`verify::look_back`):
 //!
@@ -29,29 +29,42 @@ use crate::{
     fold::{add, mul},
 };
 
-/// What blocks join when they look back: the operator of a scan, for values of one type.
+/// What blocks join when they look back: the operator of a scan, for states of some types.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredLookBack {
     /// The name of the device function that looks back. No other item of the program has it.
     pub name: Name,
-    /// The type of totals and prefixes: numbers of 32 or 64 bits.
-    pub dtype: DType,
-    /// What no tile joins: a constant.
-    pub neutral: Value,
-    /// What two neighbouring runs of tiles join, over the variables [`Self::EARLIER`] and
-    /// [`Self::LATER`], and no others.
-    pub combined: Value,
+    /// The types of the values of totals and prefixes: numbers of 32 or 64 bits.
+    pub state: Vec<DType>,
+    /// What no tile joins: constants.
+    pub neutral: Vec<Value>,
+    /// What two neighbouring runs of tiles join, over the variables [`Self::earlier`] and
+    /// [`Self::later`], and no others.
+    pub combined: Vec<Value>,
 }
 
 impl DeclaredLookBack {
-    /// What the run of tiles joins that comes first, in [`Self::combined`].
-    pub const EARLIER: VarId = VarId(0);
+    /// The most values that a state has.
+    pub const MOST_VALUES: usize = 8;
 
-    /// What the other run joins, in [`Self::combined`].
-    pub const LATER: VarId = VarId(1);
+    /// A value of what the run of tiles joins that comes first, in [`Self::combined`].
+    pub fn earlier(&self, number: usize) -> VarId {
+        VarId(number)
+    }
 
-    /// The names of the two variables, in their order.
-    pub const NAMES: [&'static str; 2] = ["earlier", "later"];
+    /// A value of what the other run joins, in [`Self::combined`].
+    pub fn later(&self, number: usize) -> VarId {
+        VarId(self.state.len() + number)
+    }
+
+    /// The names of the variables of a state with this number of values, in their order.
+    pub fn names(values: usize) -> Vec<String> {
+        let side = |side: &str| match values {
+            1 => vec![side.to_string()],
+            _ => (0..values).map(|k| format!("{side}_{k}")).collect(),
+        };
+        [side("earlier"), side("later")].concat()
+    }
 
     /// Whether values of a type can be published: numbers of 32 or 64 bits.
     pub fn takes(dtype: DType) -> bool {
@@ -60,7 +73,7 @@ impl DeclaredLookBack {
 
     /// The number of words of a tile.
     pub fn words(&self) -> i64 {
-        LookBack::words(self.dtype)
+        LookBack::words(&self.state)
     }
 }
 
@@ -72,19 +85,19 @@ pub struct LookBack {
     /// The axis of the grid along which the tiles of one scan are numbered. Blocks that differ on
     /// other axes belong to other scans.
     pub axis: Dim,
-    /// What the block's tile joins; the same in all lanes.
-    pub total: Value,
-    /// The variable that it declares: what the tiles before the block's own join, in all lanes; the
-    /// neutral value for the first tile.
-    pub before: VarId,
+    /// What the block's tile joins, each value of it; the same in all lanes.
+    pub total: Vec<Value>,
+    /// The variables that it declares: what the tiles before the block's own join, in all lanes;
+    /// the neutral values for the first tile.
+    pub before: Vec<VarId>,
     /// The first word of the block's tile, in global memory: [`Self::word_of`].
     pub word: MemRef,
 }
 
 impl LookBack {
-    /// The number of words of a tile, for values of this type.
-    pub fn words(dtype: DType) -> i64 {
-        dtype.bytes().div_ceil(4) as i64
+    /// The number of words of a tile, for states of these types.
+    pub fn words(state: &[DType]) -> i64 {
+        state.iter().map(|dtype| dtype.bytes().div_ceil(4) as i64).sum()
     }
 
     /// The number of words of all tiles of a launch with this grid.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Aff, Constraint, DType, Dim, Name, PartRef, Role, UpdateOp};
+use loopwright_kernel_ir::{Aff, Constraint, DType, Dim, Name, PartRef, Role, UpdateOp, UpdateScope};
 use loopwright_legality::Executor;
 
 use crate::{Async, AsyncCopy, DeclaredUpdate, LookBack, MemRef, Note, Value, VarId};
@@ -82,7 +82,7 @@ pub enum Scope {
 }
 
 /// How an atomic update combines an element and a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Atomic {
     /// The sum, of integers or floating-point values of 32 or 64 bits.
     Add,
@@ -191,12 +191,15 @@ pub enum Stmt {
         /// The leaf that it comes from, if it belongs to a part of an instruction.
         leaf: Option<LeafId>,
     },
-    /// Updates an element of global or shared memory atomically: no other access to it occurs
-    /// between the read of the old value and the write of the new one. Updates of one kind may run
-    /// in any order; the old value is not returned.
+    /// Updates an element of global or shared memory atomically: no other access to it by those in
+    /// its scope occurs between the read of the old value and the write of the new one. Updates of
+    /// one kind may run in any order; the old value is not returned.
     Update {
         /// The combination of the old value and the operand.
         atomic: Atomic,
+        /// Among whose accesses none occurs between the read and the write. Updates of shared
+        /// memory are those of a block, whatever their scope.
+        scope: UpdateScope,
         /// The element that is updated.
         to: MemRef,
         /// The operand, of the array's type.

@@ -30,11 +30,18 @@ mod index;
 mod machine;
 mod points;
 mod prepared;
+mod spread;
 mod val;
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Instant,
+};
 
 use loopwright_kernel_ir::{Buffer, DType, Diagnostic, LoopKernel, Name, Number};
+
+pub use spread::Spread;
 
 /// The arithmetic of the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,4 +105,28 @@ pub fn interpret(
     mode: Mode,
 ) -> Result<BTreeMap<Name, Buffer>, Diagnostic> {
     machine::run(kernel.declared(), inputs, mode)
+}
+
+/// What the order of updates leaves open, of the arrays that [`interpret_any_order`] gives.
+#[derive(Clone, Debug, Default)]
+pub struct AnyOrder {
+    /// The arrays, in [`Mode::Wide`].
+    pub arrays: BTreeMap<Name, Buffer>,
+    /// Of arrays with elements of `f16` or `bf16`, also temporaries, those elements that `+=` has
+    /// updated since they were written, by their numbers.
+    pub spreads: BTreeMap<Name, BTreeMap<usize, Spread>>,
+    /// The arrays with values that are computed of such elements.
+    pub affected: BTreeSet<Name>,
+}
+
+/// As [`interpret`] in [`Mode::Wide`], with what the order of updates leaves open. With a seed,
+/// elements with a spread are read as another right result, drawn by it.
+///
+/// Errors: those of [`interpret`].
+pub fn interpret_any_order(
+    kernel: &LoopKernel,
+    inputs: &Inputs,
+    seed: Option<u64>,
+) -> Result<AnyOrder, Diagnostic> {
+    machine::run_any_order(kernel.declared(), inputs, seed)
 }

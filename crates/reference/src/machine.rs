@@ -11,7 +11,7 @@ use loopwright_kernel_ir::{
 };
 
 use crate::{
-    Inputs, Mode,
+    AnyOrder, Inputs, Mode, Spread,
     points::points,
     prepared::{Prepared, prepare},
     val::{Val, hash_of, mix},
@@ -24,6 +24,8 @@ struct Store {
     shape: Vec<i64>,
     strides: Vec<i64>,
     cells: Vec<Option<Val>>,
+    /// What the order of updates leaves open, of those cells where it matters.
+    spreads: BTreeMap<usize, Spread>,
 }
 
 /// Names that are defined only inside an operator, and the number of the current instruction, whose
@@ -48,6 +50,8 @@ pub(crate) struct Machine<'a> {
     pub accumulators: BTreeMap<(usize, usize), Vec<Val>>,
     /// Leaves that were executed.
     leaves: u64,
+    /// By which other right results of updates are drawn.
+    seed: Option<u64>,
 }
 
 /// Leaves between two checks of the deadline: less than a millisecond.
@@ -62,6 +66,33 @@ pub(crate) fn run(
     inputs: &Inputs,
     mode: Mode,
 ) -> Result<BTreeMap<Name, Buffer>, Diagnostic> {
+    run_in(kernel, inputs, mode, None, |machine| machine.outputs())
+}
+
+pub(crate) fn run_any_order(
+    kernel: &LoopKernel,
+    inputs: &Inputs,
+    seed: Option<u64>,
+) -> Result<AnyOrder, Diagnostic> {
+    run_in(kernel, inputs, Mode::Wide, seed, |machine| {
+        let spreads: BTreeMap<Name, BTreeMap<usize, Spread>> = machine
+            .stores
+            .iter()
+            .filter(|(_, store)| !store.spreads.is_empty())
+            .map(|(name, store)| (name.clone(), store.spreads.clone()))
+            .collect();
+        let affected = machine.affected();
+        Ok(AnyOrder { arrays: machine.outputs()?, spreads, affected })
+    })
+}
+
+fn run_in<T>(
+    kernel: &LoopKernel,
+    inputs: &Inputs,
+    mode: Mode,
+    seed: Option<u64>,
+    finish: impl FnOnce(Machine<'_>) -> Result<T, Diagnostic>,
+) -> Result<T, Diagnostic> {
     // From here on, open types of the kernel are bound to those of the inputs.
     let open = kernel.open_types();
     let types: Vec<(Name, DType)> =
@@ -83,6 +114,7 @@ pub(crate) fn run(
         inames: BTreeMap::new(),
         accumulators: BTreeMap::new(),
         leaves: 0,
+        seed,
     };
     let arrays = kernel.args.iter().filter_map(|a| match a {
         Arg::Array(a) => Some((a, true)),
@@ -104,7 +136,7 @@ pub(crate) fn run(
         machine.stores.insert(name.clone(), store);
     }
     machine.walk(&kernel.tree, &mut Vec::new())?;
-    machine.outputs()
+    finish(machine)
 }
 
 impl Machine<'_> {
@@ -176,7 +208,7 @@ impl Machine<'_> {
                 *cell = Some(Val { number: number.cast(self.held(dtype)), hash });
             }
         }
-        Ok(Store { dtype, shape, strides, cells })
+        Ok(Store { dtype, shape, strides, cells, spreads: BTreeMap::new() })
     }
 
     fn outputs(self) -> Result<BTreeMap<Name, Buffer>, Diagnostic> {
@@ -306,14 +338,15 @@ impl Machine<'_> {
                     ));
                 }
                 for ((array, index), value) in instruction.targets.iter().zip(results) {
-                    let value = match &instruction.update {
+                    match &instruction.update {
                         Some(op) => {
                             let own = instruction.combination.as_ref();
-                            self.combined(op, own, (array, index), value)?
+                            let combined = self.combined(op, own, (array, index), value)?;
+                            let spread = self.spread(op, (array, index), value)?;
+                            self.write(array, index, combined, spread)?;
                         }
-                        None => value,
-                    };
-                    self.write(array, index, value)?;
+                        None => self.write(array, index, value, None)?,
+                    }
                 }
                 Ok(())
             }
@@ -366,9 +399,76 @@ impl Machine<'_> {
     }
 
     pub fn read(&self, array: &Name, index: &[Typed], scope: &Scope<'_>) -> Result<Val, Diagnostic> {
+        let (value, spread) = self.held_at(array, index, scope)?;
+        let (Some(seed), Some((offset, spread))) = (self.seed, spread) else { return Ok(value) };
+        // Another right result: in either direction, by half of the bound up to all of it.
+        let drawn = mix("order", &[seed, mix(array, &[]), offset as u64]);
+        let part = 0.5 + (drawn >> 12) as f64 / 2f64.powi(53);
+        let bound = spread.bound();
+        let change = if bound.is_finite() { bound * part } else { 0.0 };
+        let change = if drawn & 1 == 0 { change } else { -change };
+        Ok(Val { number: Number::F64(value.number.as_f64() + change), ..value })
+    }
+
+    /// What an element holds, and what the order of its updates leaves open.
+    fn held_at(
+        &self,
+        array: &Name,
+        index: &[Typed],
+        scope: &Scope<'_>,
+    ) -> Result<(Val, Option<(usize, Spread)>), Diagnostic> {
         let offset = self.offset(array, index, scope)?;
-        let cell = self.stores.get(array).and_then(|s| s.cells.get(offset).copied().flatten());
-        cell.ok_or_else(|| error("uninitialised-read", format!("`{array}` has no value at offset {offset}")))
+        let store = self.stores.get(array);
+        let cell = store.and_then(|s| s.cells.get(offset).copied().flatten());
+        let spread = store.and_then(|s| Some((offset, *s.spreads.get(&offset)?)));
+        let missing = || error("uninitialised-read", format!("`{array}` has no value at offset {offset}"));
+        Ok((cell.ok_or_else(missing)?, spread))
+    }
+
+    /// What the order of updates leaves open of an element after one more, if it matters: a sum
+    /// rounds more often, and a minimum or a maximum of what is within a bound is within it.
+    fn spread(
+        &self,
+        op: &UpdateOp,
+        (array, index): (&Name, &[Typed]),
+        value: Val,
+    ) -> Result<Option<Spread>, Diagnostic> {
+        if self.mode != Mode::Wide {
+            return Ok(None);
+        }
+        let (held, known) = self.held_at(array, index, &Scope::default())?;
+        let known = known.map(|(_, spread)| spread);
+        if *op != UpdateOp::Sum {
+            return Ok(known);
+        }
+        let dtype = self.stores.get(array).map(|store| store.dtype);
+        let known = known.or_else(|| Spread::new(dtype?, held.number.as_f64()));
+        Ok(known.map(|spread| spread.updated(value.number.as_f64())))
+    }
+
+    /// The arrays with values that are computed of elements with a spread.
+    fn affected(&self) -> BTreeSet<Name> {
+        let mut found: BTreeSet<Name> = BTreeSet::new();
+        let is_narrow = |name: &Name| self.stores.get(name).is_some_and(|s| s.dtype.is_narrow_float());
+        let summed: BTreeSet<&Name> = self
+            .kernel
+            .instructions
+            .iter()
+            .filter(|i| i.update == Some(UpdateOp::Sum))
+            .flat_map(|i| i.targets.iter().map(|t| &t.array))
+            .filter(|array| is_narrow(array))
+            .collect();
+        loop {
+            let before = found.len();
+            for i in &self.kernel.instructions {
+                if i.operands().iter().any(|name| summed.contains(name) || found.contains(name)) {
+                    found.extend(i.targets.iter().map(|t| t.array.clone()));
+                }
+            }
+            if found.len() == before {
+                return found;
+            }
+        }
     }
 
     /// What an element holds after an update by a value.
@@ -379,7 +479,7 @@ impl Machine<'_> {
         (array, index): (&Name, &[Typed]),
         value: Val,
     ) -> Result<Val, Diagnostic> {
-        let old = self.read(array, index, &Scope::default())?;
+        let (old, _) = self.held_at(array, index, &Scope::default())?;
         let value = value.cast(old.number.dtype());
         let operands = [old.number, value.number];
         let number = match (own, op.binary()) {
@@ -395,12 +495,27 @@ impl Machine<'_> {
         Ok(Val { number, hash })
     }
 
-    fn write(&mut self, array: &Name, index: &[Typed], value: Val) -> Result<(), Diagnostic> {
+    fn write(
+        &mut self,
+        array: &Name,
+        index: &[Typed],
+        value: Val,
+        spread: Option<Spread>,
+    ) -> Result<(), Diagnostic> {
         let offset = self.offset(array, index, &Scope::default())?;
         let missing = || error("unknown-name", format!("there is no array `{array}`"));
         let dtype = self.held(self.stores.get(array).ok_or_else(missing)?.dtype);
-        if let Some(cell) = self.stores.get_mut(array).and_then(|s| s.cells.get_mut(offset)) {
+        let Some(store) = self.stores.get_mut(array) else { return Ok(()) };
+        if let Some(cell) = store.cells.get_mut(offset) {
             *cell = Some(value.cast(dtype));
+        }
+        match spread {
+            Some(spread) => {
+                store.spreads.insert(offset, spread);
+            }
+            None => {
+                store.spreads.remove(&offset);
+            }
         }
         Ok(())
     }

@@ -158,3 +158,80 @@ fn where_terms_nearly_cancel_their_size_counts_too() {
         assert!(difference(SUM, &x, &[total + 0.5], None).is_some(), "{total}");
     }
 }
+
+/// A kernel whose `y`, or what it is computed of, are sums of updates in f16.
+fn sums(y: &str, last: &str) -> String {
+    let h = if last.is_empty() { "y" } else { "h" };
+    let temporary = if last.is_empty() { "" } else { "temp h: f16[1] global\n" };
+    format!(
+        "kernel k(x: f16[n], y: {y}[1], n: i32)\ndomain {{ [j] : 0 <= j < 1 }}\n\
+         domain {{ [i] : 0 <= i < n }}\ndomain {{ [l] : 0 <= l < 1 }}\n{temporary}{h}[j] = 0.0\n\
+         {h}[0] += x[i]\n{last}\n"
+    )
+}
+
+/// The code of the refusal to compare, if it is one, and the difference otherwise.
+fn compared<U: Element>(text: &str, x: &[f32], found: U) -> Result<Option<String>, String> {
+    let compiled = Device::emulator().compile(&kernel(text)).unwrap();
+    let x: Vec<half::f16> = x.iter().map(|v| half::f16::from_f32(*v)).collect();
+    // What `y` holds at first is overwritten.
+    let y = Tensor::from_slice(&[1], &[found]).unwrap();
+    let args = Args::new().tensor("x", &Tensor::from_slice(&[x.len()], &x).unwrap()).tensor("y", &y);
+    let results = [(Name::new("y"), Tensor::from_slice(&[1], &[found]).unwrap())].into_iter().collect();
+    compiled.expectation(&args).unwrap().difference(&results, None).map_err(|d| d.to_string())
+}
+
+/// Of 2048, three ones and -2048, in some order, f16 makes 0, 3 or 4.
+#[test]
+fn each_order_of_updates_is_right_and_no_other_result() {
+    let terms = [2048.0, 1.0, 1.0, 1.0, -2048.0];
+    for found in [0.0, 3.0, 4.0, 2.0] {
+        assert_eq!(compared(&sums("f16", ""), &terms, half::f16::from_f32(found)), Ok(None), "{found}");
+        let twice = compared(&sums("f32", "y[l] = 2.0*h[l]"), &terms, 2.0 * found);
+        assert_eq!(twice, Ok(None), "{found}");
+    }
+    for found in [300.0, -300.0, f32::NAN] {
+        let told = compared(&sums("f16", ""), &terms, half::f16::from_f32(found));
+        assert!(matches!(told, Ok(Some(_))), "{found}: {told:?}");
+        let twice = compared(&sums("f32", "y[l] = 2.0*h[l]"), &terms, 2.0 * found);
+        assert!(matches!(twice, Ok(Some(_))), "{found}: {twice:?}");
+    }
+    // An integer that depends on the order is neither right nor wrong.
+    let whole = sums("i32", "y[l] = cast(i32, h[l])");
+    assert_eq!(compared(&whole, &terms, 3), Ok(None));
+    assert_eq!(compared(&whole, &terms, 0), Ok(None), "the order of the text");
+    assert!(compared(&whole, &terms, 4).unwrap_err().contains("update-rounding"));
+}
+
+/// Where rounding may lead anywhere, nothing but what is near the exact sum, or what the order of
+/// the text gives, is accepted, and nothing that may be right is called wrong.
+#[test]
+fn sums_that_any_result_may_follow_from_are_not_compared() {
+    let ones = [1.0; 4096];
+    for found in [4096.0, 4100.0, 2048.0] {
+        assert_eq!(compared(&sums("f16", ""), &ones, half::f16::from_f32(found)), Ok(None), "{found}");
+    }
+    assert_eq!(
+        compared(&sums("f16", ""), &ones, half::f16::from_f32(3000.0)).unwrap_err() + "\n",
+        "\
+error[update-rounding]: element 0 of `y` is 3000, and 4096 without rounding: its 4096 updates are rounded in an order that is open, which may leave that and much else
+  help: update an array of f32, and convert it in another instruction; or compare a problem with fewer updates of each element
+"
+    );
+    let told = compared(&sums("f16", ""), &ones, half::f16::from_f32(60000.0));
+    assert!(matches!(told, Ok(Some(_))), "{told:?}");
+    // What leaves the range of the type on the way may be anything.
+    let far = [60000.0, 60000.0, -60000.0, -60000.0];
+    assert!(compared(&sums("f16", ""), &far, half::f16::INFINITY).is_ok(), "the order of the text");
+    assert!(
+        compared(&sums("f16", ""), &far, half::f16::NEG_INFINITY).unwrap_err().contains("update-rounding")
+    );
+    // Counts that no order rounds are held to what they are.
+    let told = compared(&sums("f16", ""), &[1.0; 2048], half::f16::from_f32(1900.0));
+    assert!(matches!(told, Ok(Some(_))), "{told:?}");
+    // Minima are the same in any order.
+    let least = sums("f16", "").replace("+= x[i]", "min= x[i]");
+    let told = compared(&least, &[-5.0, 1.0, -2048.0], half::f16::from_f32(-2000.0));
+    assert!(matches!(told, Ok(Some(_))), "{told:?}");
+    assert_eq!(compared(&least, &[-5.0, 1.0, -2048.0], half::f16::from_f32(-2048.0)), Ok(None));
+}

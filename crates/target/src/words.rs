@@ -145,8 +145,16 @@ pub(crate) const KEYWORDS: &[&str] = &[
 /// Names that the printed text defines before its kernels. Sorted.
 pub(crate) const HELPERS: &[&str] = &[
     "absolute",
+    "atomic_add_block",
+    "atomic_add_system",
+    "atomic_cas_block",
+    "atomic_cas_system",
     "atomic_max",
+    "atomic_max_block",
+    "atomic_max_system",
     "atomic_min",
+    "atomic_min_block",
+    "atomic_min_system",
     "bessel_jn",
     "commit_copies",
     "copy_async_16",

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom apply are tried more often.
-pub const KINDS: [(&str, usize); 66] = [
+pub const KINDS: [(&str, usize); 67] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -74,6 +74,7 @@ pub const KINDS: [(&str, usize); 66] = [
     ("split_live_range", 14),
     ("recognize_reduction", 38),
     ("privatize_updates", 40),
+    ("set_update_scope", 26),
     ("pack_array", 10),
     ("separate_axis", 10),
     ("concatenate_arrays", 10),
@@ -465,6 +466,12 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                 chunk.unwrap_or_default(),
                 copies.unwrap_or_default()
             )
+        }
+        "set_update_scope" => {
+            let updates: Vec<&Instruction> =
+                kernel.instructions.iter().filter(|i| i.update.is_some()).collect();
+            let scope = rng.pick(&["block", "block", "device", "system"]);
+            format!("set_update_scope({}, {scope})", any(rng, &updates)?.id)
         }
         "subst_to_assignment" => {
             let rules: Vec<Name> = kernel.rules.iter().map(|r| r.name.clone()).collect();

@@ -6,9 +6,9 @@
 /// breaks, asynchronous copies of tiles that a later step moves elsewhere, scans that blocks cannot
 /// pass on, misaligned vectors, synchronisation that has no place, boxes of an atom that later
 /// steps cut or spread, factors of its product that are scalars since, results that a warp cannot
-/// store as matrices. Anything else, including
+/// store as matrices, updates whose scope several blocks leave. Anything else, including
 /// failures of the final check, is an error of the library, not the kernel.
-pub const LATE: [&str; 28] = [
+pub const LATE: [&str; 29] = [
     "async-copy",
     "atom-guard",
     "atom-lanes",
@@ -36,5 +36,6 @@ pub const LATE: [&str; 28] = [
     "scan-order",
     "too-many-threads",
     "unaligned",
+    "update-scope",
     "warp-without-lanes",
 ];

@@ -4,7 +4,10 @@
 
 use loopwright_emulator::{Arguments, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Number};
-use loopwright_lowering::{lower, program::Program};
+use loopwright_lowering::{
+    lower,
+    program::{Program, verify::verify_kernel},
+};
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_text_check::{Arguments as TextArguments, Checker, Order};
 use loopwright_transforms::Pipeline;
@@ -50,6 +53,12 @@ fn numbers(count: usize, dtype: DType, seed: u32) -> Buffer {
 
 /// The kernel's results under all pipelines, on the emulator and as text, are those of the kernel.
 fn check(text: &str, dtype: DType, outputs: &[&str]) {
+    let outputs: Vec<(&str, DType)> = outputs.iter().map(|array| (*array, dtype)).collect();
+    check_each(text, dtype, &outputs);
+}
+
+/// The same, with a type for each result.
+fn check_each(text: &str, dtype: DType, outputs: &[(&str, DType)]) {
     let declared = LoopKernel::parse(text).unwrap_or_else(|e| panic!("{e}"));
     let mut programs: Vec<Program> = Vec::new();
     for (name, steps) in PIPELINES {
@@ -78,12 +87,12 @@ fn check(text: &str, dtype: DType, outputs: &[&str]) {
                     .array("x", x.clone())
                     .scalar("m", Number::I32(m as i32))
                     .scalar("n", Number::I32(n as i32));
-                for array in outputs {
-                    arguments = arguments.output(*array, Buffer::zeros(dtype, m * n));
+                for (array, dtype) in outputs {
+                    arguments = arguments.output(*array, Buffer::zeros(*dtype, m * n));
                 }
                 run(program, &mut arguments, &Options { turns, ..Options::default() })
                     .unwrap_or_else(|e| panic!("{name} {m} x {n}: {}", e.diagnostic()));
-                for array in outputs {
+                for (array, _) in outputs {
                     same(array, arguments.buffer(array).unwrap(), &format!("turns {turns}"));
                 }
             }
@@ -91,12 +100,12 @@ fn check(text: &str, dtype: DType, outputs: &[&str]) {
             for order in [Order::Forwards, Order::Backwards] {
                 let mut arguments = TextArguments::new().scalar("m", m as i64).scalar("n", n as i64);
                 arguments.arrays.insert("x".into(), x.bytes().to_vec());
-                for array in outputs {
+                for (array, dtype) in outputs {
                     arguments.arrays.insert((*array).into(), vec![0xa5; m * n * dtype.bytes()]);
                 }
                 compiled.run(&mut arguments, order).unwrap_or_else(|e| panic!("{name}: {e}"));
-                for array in outputs {
-                    let mut found = Buffer::zeros(dtype, m * n);
+                for (array, dtype) in outputs {
+                    let mut found = Buffer::zeros(*dtype, m * n);
                     found.bytes_mut().copy_from_slice(&arguments.arrays[*array]);
                     same(array, &found, &format!("text, {order:?}"));
                 }
@@ -155,4 +164,176 @@ domain { [j] : 0 <= j <= i }
 y[s, i] = last(j, x[s, j])
 ";
     check(text, DType::I32, &["y"]);
+}
+
+/// A kernel of rows in a type, with an operator of its own and these results.
+fn of_operator(operator: &str, dtype: DType, results: &[(&str, DType)], value: &str) -> String {
+    let arrays: Vec<String> = results.iter().map(|(name, t)| format!("{name}: {t}[m, n]")).collect();
+    let targets: Vec<String> = results.iter().map(|(name, _)| format!("{name}[s, i]")).collect();
+    format!(
+        "kernel k(x: {dtype}[m, n], {}, m: i32, n: i32)\n\
+         assume 1 <= m\n\
+         {operator}\
+         domain {{ [s] : 0 <= s < m }}\n\
+         domain {{ [i] : 0 <= i < n }}\n\
+         domain {{ [j] : 0 <= j <= i }}\n\
+         {} = {value}\n",
+        arrays.join(", "),
+        targets.join(", ")
+    )
+}
+
+/// Words of several values belong together, whichever blocks have published them: the greatest so
+/// far with its place, of 32 and of 64 bits.
+#[test]
+fn the_greatest_with_its_place() {
+    for dtype in [DType::F32, DType::I32, DType::F64, DType::U64] {
+        let results = [("y", dtype), ("z", DType::I32)];
+        let text = of_operator("", dtype, &results, "argmax(j, x[s, j], j)");
+        check_each(&text, dtype, &results);
+    }
+}
+
+/// What a mean is made of, and three values of different sizes.
+#[test]
+fn sums_with_their_counts() {
+    let operator = "\
+reduction tally(x) {
+    state total: i32 = 0, count: i32 = 0
+    lift total = x, count = 1
+    combine total = a.total + b.total, count = a.count + b.count
+    result total, count
+    commutes
+}
+";
+    let results = [("y", DType::I32), ("z", DType::I32)];
+    check_each(&of_operator(operator, DType::I32, &results, "tally(j, x[s, j])"), DType::I32, &results);
+    let operator = "\
+reduction three(x) {
+    state most: i32 = -2147483648, total: i64 = 0, least: f32 = inf
+    lift most = x, total = cast(i64, x), least = cast(f32, x)
+    combine most = max(a.most, b.most), total = a.total + b.total, least = min(a.least, b.least)
+    result most, total, least
+    commutes
+}
+";
+    let results = [("y", DType::I32), ("z", DType::I64), ("w", DType::F32)];
+    check_each(&of_operator(operator, DType::I32, &results, "three(j, x[s, j])"), DType::I32, &results);
+}
+
+/// Sums that begin anew where a number is 5 or more: the values of a state depend on each other,
+/// and which comes first matters.
+#[test]
+fn segments_that_begin_at_flags() {
+    let operator = "\
+reduction segment(x, begins) {
+    state v: i32 = 0, f: i32 = 0
+    lift v = x, f = begins
+    combine v = if(b.f != 0, b.v, a.v + b.v), f = a.f | b.f
+    result v
+}
+";
+    let value = "segment(j, x[s, j], cast(i32, x[s, j] >= 5))";
+    let results = [("y", DType::I32)];
+    check_each(&of_operator(operator, DType::I32, &results, value), DType::I32, &results);
+}
+
+/// Functions `p*x + q`, one after another: a value is computed of what the other was, and the order
+/// matters.
+#[test]
+fn values_that_are_computed_of_each_other() {
+    let operator = "\
+reduction steps(x) {
+    state p: i32 = 1, q: i32 = 0
+    lift p = 1 + x % 3, q = x
+    combine p = a.p*b.p, q = b.p*a.q + b.q
+    result p, q
+}
+";
+    let results = [("y", DType::I32), ("z", DType::I32)];
+    check_each(&of_operator(operator, DType::I32, &results, "steps(j, x[s, j])"), DType::I32, &results);
+}
+
+/// What becomes of a program of two values when its text is changed: `None` if it is accepted.
+fn spoilt(changes: &[(&str, &str)]) -> Option<&'static str> {
+    let operator = "\
+reduction tally(x) {
+    state total: i32 = 0, count: i32 = 0
+    lift total = x, count = 1
+    combine total = a.total + b.total, count = a.count + b.count
+    result total, count
+    commutes
+}
+";
+    let results = [("y", DType::I32), ("z", DType::I32)];
+    let declared =
+        LoopKernel::parse(&of_operator(operator, DType::I32, &results, "tally(j, x[s, j])")).unwrap();
+    let steps = "realize_scan(i, j)\nsplit_iname(i, 64)\n\
+                 tag_inames(s: block.y, i_outer: block.x, i_inner: thread.x)";
+    let kernel = Pipeline::parse(steps).unwrap().apply(&declared).unwrap();
+    let mut text = lower(&kernel, Default::default()).unwrap().to_string();
+    for (from, to) in changes {
+        assert!(text.contains(from), "no `{from}` in\n{text}");
+        text = text.replace(from, to);
+    }
+    let program = Program::parse(&text).unwrap_or_else(|d| panic!("{}\n{text}", d.render()));
+    verify_kernel(&kernel, &program).refusal().map(|d| d.code)
+}
+
+/// Each value of a state has words of its own, and is joined by the operator's formula for it.
+#[test]
+fn programs_of_two_values_that_are_changed_are_refused() {
+    assert_eq!(spoilt(&[]), None);
+    let stmt = "look_back_tally(tile_total, tile_count)";
+    for (changes, code) in [
+        // One is published for the other, twice, or before the block has joined it.
+        (&[(stmt, "look_back_tally(tile_count, tile_total)")][..], "wrong-join"),
+        (&[(stmt, "look_back_tally(tile_total, tile_total)")], "wrong-join"),
+        (&[(stmt, "look_back_tally(acc_total, acc_count)")], "wrong-join"),
+        // What is learnt is exchanged.
+        (
+            &[("earlier_total: i32, earlier_count: i32", "earlier_count: i32, earlier_total: i32")],
+            "wrong-join",
+        ),
+        // The function joins otherwise, or begins with something else.
+        (&[("earlier_1 + later_1", "earlier_1 + later_0")], "wrong-join"),
+        (&[("earlier_0 + later_0, ", "later_0, ")], "wrong-join"),
+        (&[("from 0, 0", "from 0, 1")], "wrong-join"),
+        // A value less.
+        (
+            &[
+                (
+                    "look_back_tally: i32, i32 from 0, 0 = earlier_0 + later_0, earlier_1 + later_1",
+                    "look_back_tally: i32 from 0 = earlier + later",
+                ),
+                (stmt, "look_back_tally(tile_total)"),
+                ("earlier_total: i32, earlier_count: i32", "earlier_total: i32"),
+                ("store before_tile_count[0] = earlier_count", "store before_tile_count[0] = earlier_total"),
+            ],
+            "look-back",
+        ),
+        // The words of two tiles are one.
+        (&[("quo 64) + block.x) * 2]", "quo 64) + block.x)]")], "look-back"),
+        // Half of the words are not reset.
+        (&[("* 2 {\n        store y_tiles", "* 1 {\n        store y_tiles")], "look-back"),
+    ] {
+        assert_eq!(spoilt(changes), Some(code), "{changes:?}");
+    }
+}
+
+/// What a tile begins with is the neutral element, whose constants are folded in what it joins:
+/// `1*p + 0*q`.
+#[test]
+fn neutral_elements_that_are_folded() {
+    let operator = "\
+reduction turns(x) {
+    state p: i32 = 1, q: i32 = 0
+    lift p = if(x > 0, 0, 1), q = if(x > 0, 1, 0)
+    combine p = a.p*b.p + a.q*b.q, q = a.q*b.p + a.p*b.q
+    result p, q
+    commutes
+}
+";
+    let results = [("y", DType::I32), ("z", DType::I32)];
+    check_each(&of_operator(operator, DType::I32, &results, "turns(j, x[s, j])"), DType::I32, &results);
 }

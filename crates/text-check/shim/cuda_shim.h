@@ -103,6 +103,20 @@ template <typename T> inline T atomicCAS(T *const at, const T expected, const T 
     return old;
 }
 
+// One order of all blocks is one of each scope's.
+#define atomicAdd_block atomicAdd
+#define atomicAdd_system atomicAdd
+#define atomicMin_block atomicMin
+#define atomicMin_system atomicMin
+#define atomicMax_block atomicMax
+#define atomicMax_system atomicMax
+#define atomicAnd_block atomicAnd
+#define atomicAnd_system atomicAnd
+#define atomicOr_block atomicOr
+#define atomicOr_system atomicOr
+#define atomicCAS_block atomicCAS
+#define atomicCAS_system atomicCAS
+
 // Bits.
 template <typename To, typename From> inline To shim_bits(const From from) {
     static_assert(sizeof(To) == sizeof(From), "the same size");
@@ -206,6 +220,20 @@ inline float __half2float(const __half value) { return shim_widen(value.bits, 10
 inline __nv_bfloat16 __double2bfloat16(const double value) { return {shim_narrow(value, 7, -126, 127)}; }
 inline __nv_bfloat16 __float2bfloat16(const float value) { return __double2bfloat16(value); }
 inline float __bfloat162float(const __nv_bfloat16 value) { return shim_widen(value.bits, 7, -126, 127); }
+inline __half __ushort_as_half(const unsigned short bits) { return {bits}; }
+inline unsigned short __half_as_ushort(const __half value) { return value.bits; }
+inline __nv_bfloat16 __ushort_as_bfloat16(const unsigned short bits) { return {bits}; }
+inline unsigned short __bfloat16_as_ushort(const __nv_bfloat16 value) { return value.bits; }
+inline __half atomicAdd(__half *const at, const __half value) {
+    const __half old = *at;
+    *at = __float2half(__half2float(old) + __half2float(value));
+    return old;
+}
+inline __nv_bfloat16 atomicAdd(__nv_bfloat16 *const at, const __nv_bfloat16 value) {
+    const __nv_bfloat16 old = *at;
+    *at = __float2bfloat16(__bfloat162float(old) + __bfloat162float(value));
+    return old;
+}
 
 // Conversions to integers as the hardware makes them: towards zero, kept in the range; of NaN the
 // highest bit alone where one side has 64 bits, and 0 otherwise.

@@ -2,7 +2,9 @@
 
 use std::{cell::RefCell, ops::Range};
 
-use loopwright_kernel_ir::{Access, AddressSpace, Diagnostic, Expr, Name, Via, parse_expression};
+use loopwright_kernel_ir::{
+    Access, AddressSpace, Diagnostic, Expr, Name, UpdateScope, Via, parse_expression,
+};
 
 use crate::{
     Issue, Number, Rounding,
@@ -155,6 +157,20 @@ impl Argument for AddressSpace {
 
     fn text(&self) -> String {
         self.to_string()
+    }
+}
+
+impl Argument for UpdateScope {
+    fn of(args: &Args<'_>, piece: &Piece) -> Result<Self, Diagnostic> {
+        let word = unquoted(&piece.value);
+        UpdateScope::of_word(word).ok_or_else(|| {
+            let words = UpdateScope::WORDS.map(|(_, word)| format!("`{word}`")).join(" or ");
+            args.error_at(piece, format!("`{word}` is no scope of an update")).help(format!("it is {words}"))
+        })
+    }
+
+    fn text(&self) -> String {
+        self.word().into()
     }
 }
 

@@ -3,7 +3,7 @@
 //! A new step needs a file, which declares it (`crate::declare`), and two lines here: its module,
 //! and its place in the list.
 
-use loopwright_kernel_ir::{AddressSpace, Diagnostic, KernelData, Name, Precision};
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, KernelData, Name, Precision, UpdateScope};
 
 use crate::{
     Composite, IntoNames, Number, Pipeline, Together, Transform, UserStep,
@@ -57,6 +57,7 @@ mod reductions {
     pub(super) mod realize_scan;
     pub(super) mod recognize_reduction;
     pub(super) mod reduce_atomically;
+    pub(super) mod set_update_scope;
     mod split_reduction;
     pub(super) mod split_reduction_inward;
     pub(super) mod split_reduction_outward;
@@ -157,6 +158,7 @@ steps! {
     storage::cache_streaming::CacheStreaming,
     storage::cache_waves::CacheWaves,
     reductions::reduce_atomically::ReduceAtomically as "join_atomically",
+    reductions::set_update_scope::SetUpdateScope,
     parallelism::min_blocks_per_multiprocessor::MinBlocksPerMultiprocessor,
     parallelism::begin_launch::BeginLaunch,
     reductions::map_to_atom::MapToAtom,

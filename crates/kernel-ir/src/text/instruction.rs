@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     AddressSpace, Array, AtomUse, BinaryOp, Expr, Instruction, Name, ReductionOp, Role, Share, Type,
-    UpdateOp, Via,
+    UpdateOp, UpdateScope, Via,
     complex::part_mark,
     text::{
         lexer::Tok,
@@ -213,9 +213,9 @@ impl Parser {
                 return Err(self.unexpected("an option, as `id=load`"));
             };
             self.advance();
-            const OURS: [&str; 13] = [
-                "id", "dep", "inames", "if", "scan", "join", "launch", "atom", "via", "does", "copies", "by",
-                "map",
+            const OURS: [&str; 14] = [
+                "id", "dep", "inames", "if", "scan", "join", "scope", "launch", "atom", "via", "does",
+                "copies", "by", "map",
             ];
             if !OURS.contains(&key.as_str()) && Share::of_word(&key).is_none() {
                 let help = match key.as_str() {
@@ -277,6 +277,16 @@ impl Parser {
                         return Err(error.into());
                     }
                     instruction.atomic = true;
+                }
+                "scope" => {
+                    let span = self.span();
+                    let word = self.name("`block`, `device` or `system`")?;
+                    let Some(scope) = UpdateScope::of_word(&word) else {
+                        let message = format!("`{word}` is no scope of an update");
+                        let error = self.diagnostic(span, "syntax", message);
+                        return Err(error.help("the scopes are block, device, system").into());
+                    };
+                    instruction.scope = scope;
                 }
                 "launch" => {
                     let span = self.span();

@@ -282,6 +282,9 @@ impl Printer<'_> {
         if i.atomic {
             text.push_str(", join=atomic");
         }
+        if !i.scope.is_device() {
+            let _ = write!(text, ", scope={}", i.scope.word());
+        }
         if i.begins_launch {
             text.push_str(", launch=new");
         }

@@ -1,12 +1,15 @@
 //! Updates: one target, of a type that has the update, which the instruction does not read besides.
 
 use crate::{
-    DType, Diagnostic, Instruction, Name, Role, Type, TypeTable, UpdateOp, text::source_map::Item,
-    validate::Check,
+    DType, Diagnostic, Instruction, Name, Role, Type, TypeTable, UpdateOp, UpdateScope,
+    text::source_map::Item, validate::Check,
 };
 
 /// What is wrong with an instruction as an update, if it is one.
 pub(super) fn check(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruction) {
+    if let Some((at, refusal)) = wrong_scope(check, i) {
+        check.add(item.clone(), at, refusal);
+    }
     let Some(op) = &i.update else { return };
     let (id, sign) = (&i.id, op.sign());
     let [target] = i.targets.as_slice() else {
@@ -46,8 +49,8 @@ pub(super) fn check(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i
                 "there are `&=` and `|=` of i32, u32, i64 and u64: give the array such a type"
             }
             UpdateOp::Sum | UpdateOp::Min | UpdateOp::Max => {
-                "there are `+=`, `min=` and `max=` of i32, u32, i64, u64, f32 and f64: give the array such a \
-                 type"
+                "there are `+=`, `min=` and `max=` of i32, u32, i64, u64, f16, bf16, f32 and f64: give the \
+                 array such a type"
             }
             UpdateOp::By(_) => {
                 "devices exchange elements of 32 and 64 bits: give the array one of i32, u32, i64, u64, f32 \
@@ -66,6 +69,42 @@ pub(super) fn check(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i
             .help(format!("assign it in an earlier instruction: `{target} = 0`"));
         check.add(item.clone(), array, d);
     }
+}
+
+/// What is wrong with the scope of an instruction, before it is known what runs in blocks, with
+/// the name that it is about.
+fn wrong_scope<'i>(check: &Check<'_>, i: &'i Instruction) -> Option<(&'i Name, Diagnostic)> {
+    let (id, word) = (&i.id, i.scope.word());
+    let refuse =
+        |at, message: String, help: String| Some((at, Diagnostic::new("update-scope", message).help(help)));
+    if i.update.is_none() {
+        if i.scope.is_device() {
+            return None;
+        }
+        let message = format!("`{id}` is no update, and `scope={word}` says among whom one is a single step");
+        return refuse(id, message, "leave `scope` out".into());
+    }
+    let (UpdateScope::System, [target]) = (i.scope, i.targets.as_slice()) else { return None };
+    let array = &target.array;
+    if check.lookup.temporary(array).is_some() {
+        let message = format!("nothing outside the kernel updates `{array}`, a temporary of its own");
+        return refuse(array, message, "leave `scope=system` out".into());
+    }
+    // What others update at any time has no value that a read or a write could be in order with.
+    let is_other = |o: &&Instruction| {
+        let touches = o.reads().contains(array) || o.targets.iter().any(|t| t.array == *array);
+        touches && !(o.update.is_some() && o.scope == UpdateScope::System)
+    };
+    let other = check.data.instructions.iter().find(is_other)?;
+    let message = format!(
+        "`{id}` updates `{array}` while others outside the kernel may, and `{}` accesses it otherwise",
+        other.id
+    );
+    let help = match other.update.is_some() {
+        true => format!("give `{}` `scope=system`, too", other.id),
+        false => format!("access `{array}` in a kernel of its own, before or after all updates"),
+    };
+    refuse(array, message, help)
 }
 
 /// What is wrong with an update by an operator that has a name, of elements of this type, if that

@@ -3,7 +3,7 @@
 //! Each block has one tile of the points and looks back over those before it, once
 //! (`loopwright_program::LookBack`). So no loop is around the scan but those of the host, no loop
 //! is part of it, and the threads and lanes of a block have all points of its tile at the same
-//! time. What a tile joins is one number of 32 or 64 bits.
+//! time. What a tile joins is a few numbers of 32 or 64 bits.
 
 use loopwright_kernel_ir::{Diagnostic, HardwareAxis, Instruction, LoopKernel, Name, Tag};
 
@@ -77,22 +77,18 @@ pub(crate) fn fits(
     }
     let Some(reduce) = reduction(i, number) else { return Ok(()) };
     let operator = analysis.operator(&reduce.op)?;
-    match analysis.reduction_types(instruction)?[number].state.as_slice() {
-        [dtype] if DeclaredLookBack::takes(*dtype) => Ok(()),
-        [dtype] => {
-            let help = "convert what is joined to a number of 32 or 64 bits";
-            let why = format!("blocks pass on numbers of 32 or 64 bits, and no {dtype}");
-            Err(refuse(&i.id, tile, why, help))
-        }
-        state => {
-            let help =
-                "leave the tiles in a loop of one block, or scan their totals in separate instructions";
-            let why = format!(
-                "the state of `{}` has {} values, and blocks pass on one",
-                operator.name,
-                state.len()
-            );
-            Err(refuse(&i.id, tile, why, help))
-        }
+    let state = &analysis.reduction_types(instruction)?[number].state;
+    if let Some(dtype) = state.iter().find(|dtype| !DeclaredLookBack::takes(**dtype)) {
+        let help = "convert what is joined to numbers of 32 or 64 bits";
+        let why = format!("blocks pass on numbers of 32 or 64 bits, and no {dtype}");
+        return Err(refuse(&i.id, tile, why, help));
     }
+    let most = DeclaredLookBack::MOST_VALUES;
+    if state.len() > most {
+        let help = "leave the tiles in a loop of one block, or scan their totals in separate instructions";
+        let (name, count) = (&operator.name, state.len());
+        let why = format!("the state of `{name}` has {count} values, and blocks pass on {most} at most");
+        return Err(refuse(&i.id, tile, why, help));
+    }
+    Ok(())
 }

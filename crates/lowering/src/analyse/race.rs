@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Fact, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Fact, Name, UpdateScope};
 use loopwright_legality::{Meeting, Query, Time};
 
 use crate::schedule::sync::Conflicts;
@@ -33,6 +33,27 @@ impl Conflicts<'_, '_> {
             })
             .map(|i| format!("`{i}: {}`", analysis.kernel.tag(i)))
             .collect();
+        let instruction = analysis.instruction(&analysis.parts[p]);
+        if self.meeting == Meeting::Blocks
+            && instruction.scope == UpdateScope::Block
+            && instruction.targets.iter().any(|t| t.array == *array)
+        {
+            let refusal = Diagnostic::new(
+                "update-scope",
+                format!(
+                    "different blocks may update the same element of `{array}` in {part}, whose \
+                     updates are one step in their own block alone (`scope=block`)"
+                ),
+            )
+            .help(format!(
+                "let the scope be the device, which any blocks may share{}",
+                self.missing_facts(array, p)
+            ));
+            return match self.example_of_race(array, p) {
+                Some(example) => refusal.witness(example),
+                None => refusal,
+            };
+        }
         let inames = if parallel.is_empty() { "the iname".to_string() } else { parallel.join(", ") };
         let diagnostic = Diagnostic::new(
             "race",

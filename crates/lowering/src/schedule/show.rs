@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use loopwright_kernel_ir::{
-    Access, Aff, Constraint, Diagnostic, Expr, HardwareAxis, Kind, Name, Part, Reduce, Tag,
+    Access, Aff, Constraint, Diagnostic, Expr, HardwareAxis, Kind, Name, Part, Reduce, Tag, UpdateScope,
 };
 
 use super::{
@@ -260,7 +260,11 @@ impl Text<'_, '_> {
         }
         let how = match (self.is_asynchronous(&s.of), &s.atomic) {
             (true, _) => ", asynchronously",
-            (false, Some(_)) => ", atomically",
+            (false, Some(_)) => match self.analysis.instruction(s.of.info(self.analysis)).scope {
+                UpdateScope::Block => ", atomically in its block",
+                UpdateScope::Device => ", atomically",
+                UpdateScope::System => ", atomically in the system",
+            },
             (false, None) => "",
         };
         let predicate = self.predicate(&s.of).map_or_else(String::new, |p| format!(" if {p}"));

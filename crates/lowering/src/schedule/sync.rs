@@ -23,7 +23,9 @@ use std::{
     sync::Arc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, PerDim};
+use loopwright_kernel_ir::{
+    AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, PerDim, UpdateScope,
+};
 use loopwright_legality::{
     Access, Execution, Load, Meeting, Query, Time, is_common_to, meeting_pairs, primed,
 };
@@ -327,7 +329,10 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         // Launches may overlap only if none of their accesses conflict, updates that are not atomic
         // among them.
         let update = analysis.update(&analysis.parts[p]).filter(|_| !self.of_launches);
-        let alike = update.is_some() && update == analysis.update(&analysis.parts[q]);
+        // Those that are one step in their block alone have to be in order with those of others.
+        let in_block = |p: usize| analysis.instruction(&analysis.parts[p]).scope == UpdateScope::Block;
+        let apart = meeting == Meeting::Blocks && (in_block(p) || in_block(q));
+        let alike = update.is_some() && update == analysis.update(&analysis.parts[q]) && !apart;
         let updated = |info: &PartInfo, array: &Name| {
             analysis.instruction(info).targets.iter().any(|t| t.array == *array)
         };

@@ -6,10 +6,14 @@
 //! if another thread may update the same element in the same launch, at whatever time: no barrier
 //! orders the two. Where no other thread can, as where each thread has elements of its own, it is a
 //! plain read and write.
+//!
+//! Among whom an atomic update is one step is said by the instruction ([`UpdateScope`]). Blocks may
+//! not meet in an element whose updates are one step in their block alone: `sync` takes these for
+//! writes between blocks. What others outside the kernel may update is always atomic.
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{AddressSpace, Diagnostic, HardwareAxis, Name, PerDim, Tag};
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, HardwareAxis, Name, PerDim, Tag, UpdateScope};
 use loopwright_legality::{Access, Execution, Meeting, Query, Time, is_common_to, meeting_pairs};
 
 use crate::analyse::analysis::Analysis;
@@ -27,8 +31,10 @@ pub(crate) fn atomic(
         if analysis.update(info).is_none() {
             continue;
         }
-        // What blocks have reduced is joined by them all.
-        if analysis.instruction(info).update.is_none() {
+        // What blocks have reduced is joined by them all; others outside the kernel may update what
+        // has the system's scope.
+        let instruction = analysis.instruction(info);
+        if instruction.update.is_none() || instruction.scope == UpdateScope::System {
             found.insert(p);
         }
         let written = info.execution.accesses.iter().find(|access| access.write);

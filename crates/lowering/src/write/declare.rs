@@ -129,17 +129,18 @@ fn walk(body: &[Stmt], path: &mut Path, uses: &mut [Uses]) {
         for var in &read {
             mention(*var, false, true);
         }
-        let (assigned, declared) = (stmt.assigned(), stmt.declared());
-        if let Some(var) = assigned.or(declared) {
-            mention(var, assigned.is_some(), read.contains(&var));
+        let assigned: Vec<VarId> = stmt.assigned().collect();
+        let declared: Vec<VarId> = stmt.declared().collect();
+        for var in declared.iter().filter(|var| !assigned.contains(var)).chain(&assigned) {
+            mention(*var, assigned.contains(var), read.contains(var));
         }
         for var in read {
             uses[var.0].reads += 1;
         }
-        if let Some(var) = assigned {
+        for var in assigned {
             uses[var.0].sets += 1;
         }
-        if let Some(var) = declared {
+        for var in declared {
             uses[var.0].declared = true;
         }
         for (branch, inner) in (0..).zip(stmt.bodies()) {
@@ -326,7 +327,7 @@ fn rename_body(
     let body = flat(body);
     for stmt in &body {
         // The counter of a loop belongs to its body.
-        if let Some(var) = stmt.declared().filter(|_| stmt.bodies().next().is_none()) {
+        for var in stmt.declared().filter(|_| stmt.bodies().next().is_none()) {
             declared.push(name(vars, var, used));
         }
     }

@@ -162,6 +162,6 @@ pub(crate) fn called_functions(
         Stmt::visit(&k.body, &mut |s| s.visit_values(&mut note));
     }
     updates.iter().for_each(|update| update.combined.visit(&mut note));
-    look_backs.iter().for_each(|of| of.combined.visit(&mut note));
+    look_backs.iter().flat_map(|of| &of.combined).for_each(|value| value.visit(&mut note));
     called
 }

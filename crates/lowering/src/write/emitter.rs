@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     /// What blocks join when they look back, each with its operator.
     pub look_backs: Vec<(Name, DeclaredLookBack)>,
     /// The names of the functions for that, whether they are needed or not.
-    pub look_back_names: BTreeMap<(Name, DType), Name>,
+    pub look_back_names: BTreeMap<(Name, Vec<DType>), Name>,
     pub index: DType,
     pub target: Target,
 }
@@ -70,7 +70,10 @@ impl Shared {
                 || self.globals.iter().any(|g| *g.name == *name)
                 || functions.clone().any(|other| **other == *name)
         };
-        self.target.language.legal_like(like, is_taken).into()
+        // Functions of other scopes than the device's have names that are longer.
+        let is_any_taken =
+            |name: &str| ["", "_block", "_system"].iter().any(|end| is_taken(&format!("{name}{end}")));
+        self.target.language.legal_like(like, is_any_taken).into()
     }
 }
 

@@ -10,11 +10,12 @@ use crate::{
     analyse::scan_order::tiles,
     program::{
         BinOp, DeclaredLookBack, DeviceKernel, Global, HostStmt, InOrder, LocalArray, LookBack, MemRef,
-        Memory, Note, Owner, Stmt, Value, reset_of,
+        Memory, Note, Owner, Stmt, Value, VarId, reset_of,
     },
     schedule::{items::Join, join_barriers::JoinBarriers},
     write::{
         Writing,
+        cell::names as state_names,
         emitter::{Emitter, Shared},
         env::Env,
         join::barrier,
@@ -27,19 +28,17 @@ use crate::{
 pub(crate) fn names(
     analysis: &Analysis<'_>,
     shared: &Shared,
-) -> Result<BTreeMap<(Name, DType), Name>, Diagnostic> {
+) -> Result<BTreeMap<(Name, Vec<DType>), Name>, Diagnostic> {
     let kernel = analysis.kernel;
-    let mut found: BTreeMap<(Name, DType), Name> = BTreeMap::new();
+    let mut found: BTreeMap<(Name, Vec<DType>), Name> = BTreeMap::new();
     for (k, instruction) in kernel.instructions.iter().enumerate() {
         if tiles(kernel, &analysis.lookup, k).is_none() {
             continue;
         }
         let types = analysis.reduction_types(k)?;
         for (n, types) in types.iter().enumerate() {
-            let (Some(reduce), [dtype]) = (reduction(instruction, n), types.state.as_slice()) else {
-                continue;
-            };
-            let of = (reduce.op.clone(), *dtype);
+            let Some(reduce) = reduction(instruction, n) else { continue };
+            let of = (reduce.op.clone(), types.state.clone());
             if found.contains_key(&of) {
                 continue;
             }
@@ -52,8 +51,8 @@ pub(crate) fn names(
 }
 
 impl Emitter<'_, '_> {
-    /// Publishes what the block's tile joins, and learns what the tiles before it do: the value, in
-    /// all threads.
+    /// Publishes what the block's tile joins, and learns what the tiles before it do: the values,
+    /// in all threads.
     pub(super) fn look_back(
         &mut self,
         (join, barriers): (&Join, &JoinBarriers),
@@ -63,44 +62,46 @@ impl Emitter<'_, '_> {
         of_lane: &Value,
         body: &mut Vec<Stmt>,
     ) -> Result<Vec<Value>, Diagnostic> {
-        let ([(_, dtype)], Ok([total])) = (mine, <[Value; 1]>::try_from(total)) else {
-            return Err(Diagnostic::new("internal", "a look-back with several values"));
-        };
+        let state: Vec<DType> = mine.iter().map(|(_, dtype)| *dtype).collect();
         let instruction = &self.analysis.kernel.instructions[join.instruction];
         let id = instruction.id.clone();
         let what = instruction.targets.first().map_or_else(|| id.clone(), |t| t.array.clone());
-        let by = self.declared_look_back(operator, *dtype)?;
+        let by = self.declared_look_back(operator, &state)?;
         self.number_blocks();
-        let (grid, index, words) = (self.grid.clone(), self.index(), LookBack::words(*dtype));
+        let (grid, index, words) = (self.grid.clone(), self.index(), LookBack::words(&state));
         let size = LookBack::words_of(&grid, axis, words, index);
         let array = self.global_of_launch(&format!("{what}_tiles"), DType::U64, size);
         let first = LookBack::word_of(&grid, axis, words, index);
         let memory = Memory::Global(array);
         let word = MemRef { memory, subscripts: vec![first.clone()], offset: Box::new(first) };
-        let before = self.new_var("earlier", *dtype, false);
+        let before: Vec<VarId> = state_names(operator, "earlier")
+            .iter()
+            .zip(&state)
+            .map(|(name, dtype)| self.new_var(name, *dtype, false))
+            .collect();
         let slots = self.scratch("before_tile", &what, operator, mine, 1);
-        let Some(slot) = slots.first() else {
-            return Err(Diagnostic::new("internal", "a state without values"));
-        };
-        let kept = self.local_element(Memory::Shared(*slot), vec![self.index_int(0)]);
+        let kept: Vec<MemRef> = slots
+            .iter()
+            .map(|slot| self.local_element(Memory::Shared(*slot), vec![self.index_int(0)]))
+            .collect();
         let first_lane = Value::binary(BinOp::Eq, of_lane.clone(), self.index_int(0));
-        let store = Stmt::Store { to: kept.clone(), value: self.var_value(before), leaf: None };
+        let stores = kept.iter().zip(&before).map(|(to, var)| Stmt::Store {
+            to: to.clone(),
+            value: self.var_value(*var),
+            leaf: None,
+        });
+        let stores: Vec<Stmt> = stores.collect();
         body.push(Stmt::If {
             cond: self.is_first_warp(),
             body: vec![
                 Stmt::LookBack(LookBack { by, axis, total, before, word }),
-                Stmt::If {
-                    cond: first_lane,
-                    body: vec![store],
-                    otherwise: Vec::new(),
-                    note: Note::default(),
-                },
+                Stmt::If { cond: first_lane, body: stores, otherwise: Vec::new(), note: Note::default() },
             ],
             otherwise: Vec::new(),
             note: Note::new(format!("the first warp publishes the tile's total for {id}, and looks back")),
         });
         body.extend(barrier(barriers.learnt.as_ref()));
-        Ok(vec![self.load(kept, *dtype)])
+        Ok(kept.into_iter().zip(&state).map(|(from, dtype)| self.load(from, *dtype)).collect())
     }
 
     /// The blocks of the kernel are numbered in the order in which they start.
@@ -134,32 +135,35 @@ impl Emitter<'_, '_> {
         globals.len() - 1
     }
 
-    /// The number of the program's look-back by an operator on values of a type.
-    fn declared_look_back(&mut self, operator: &ReductionOp, dtype: DType) -> Result<usize, Diagnostic> {
-        let known = self.shared_state.look_backs.iter();
-        let of = (operator.name.clone(), dtype);
-        if let Some(number) = known.clone().position(|(name, of)| *name == operator.name && of.dtype == dtype)
-        {
+    /// The number of the program's look-back by an operator on states of these types.
+    fn declared_look_back(&mut self, operator: &ReductionOp, state: &[DType]) -> Result<usize, Diagnostic> {
+        let mut known = self.shared_state.look_backs.iter();
+        if let Some(number) = known.position(|(name, of)| *name == operator.name && of.state == state) {
             return Ok(number);
         }
-        let name = self.shared_state.look_back_names.get(&of).cloned();
-        let (Some(name), [state], [combine], [neutral]) =
-            (name, operator.state.as_slice(), operator.combine.as_slice(), operator.neutral.as_slice())
-        else {
+        let of = (operator.name.clone(), state.to_vec());
+        let Some(name) = self.shared_state.look_back_names.get(&of).cloned() else {
             return Err(Diagnostic::new("internal", format!("the look-back by `{}` has no function", of.0)));
         };
         let env = Env::new(&self.analysis.context)?;
-        // The function has no variables but its two.
+        // The function has no variables but those of the two runs.
         let mut own = Emitter::new(self.analysis, self.shared_state, PerDim::all(1), "");
-        let [earlier, later] = DeclaredLookBack::NAMES.map(|name| {
-            let var = own.new_var(name, dtype, false);
-            own.var_value(var)
-        });
-        let side = |side: &str| Name::new(format!("{side}.{}", state.name));
-        let local = BTreeMap::from([(side("a"), earlier), (side("b"), later)]);
-        let combined = own.value(combine, dtype, Scope { env: &env, local: Some(&local), results: None })?;
-        let neutral = own.value(neutral, dtype, Scope::of(&env))?;
-        self.shared_state.look_backs.push((of.0, DeclaredLookBack { name, dtype, neutral, combined }));
+        let mut local = BTreeMap::new();
+        let sides = ["a", "b"].into_iter().flat_map(|side| operator.state.iter().map(move |s| (side, s)));
+        let types = state.iter().chain(state);
+        for ((name, dtype), (side, of)) in DeclaredLookBack::names(state.len()).iter().zip(types).zip(sides) {
+            let var = own.new_var(name, *dtype, false);
+            local.insert(Name::new(format!("{side}.{}", of.name)), own.var_value(var));
+        }
+        let (mut combined, mut neutral) = (Vec::new(), Vec::new());
+        for (e, dtype) in operator.combine.iter().zip(state) {
+            combined.push(own.value(e, *dtype, Scope { env: &env, local: Some(&local), results: None })?);
+        }
+        for (e, dtype) in operator.neutral.iter().zip(state) {
+            neutral.push(own.value(e, *dtype, Scope::of(&env))?);
+        }
+        let declared = DeclaredLookBack { name, state: of.1, neutral, combined };
+        self.shared_state.look_backs.push((of.0, declared));
         Ok(self.shared_state.look_backs.len() - 1)
     }
 }

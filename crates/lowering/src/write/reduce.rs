@@ -92,7 +92,8 @@ impl Emitter<'_, '_> {
             }
         }
         if let Some(op) = atomic.as_ref().or(instruction.update.as_ref()) {
-            stmts = self.update(op, atomic.is_some(), stmts, leaf, env)?;
+            let scope = atomic.is_some().then_some(instruction.scope);
+            stmts = self.update(op, scope, stmts, leaf, env)?;
         }
         if let Some(predicate) = &instruction.predicate {
             let cond = self.value(predicate, DType::Bool, Scope::of(env))?;

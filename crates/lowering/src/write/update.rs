@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Combination, DType, Diagnostic, Name, PerDim, UpdateOp};
+use loopwright_kernel_ir::{Combination, DType, Diagnostic, Name, PerDim, UpdateOp, UpdateScope};
 
 use crate::{
     analyse::analysis::Analysis,
@@ -39,11 +39,12 @@ pub(crate) fn names(analysis: &Analysis<'_>, shared: &Shared) -> BTreeMap<(Name,
 }
 
 impl Emitter<'_, '_> {
-    /// The statements of an update, made of one that stores its operand.
+    /// The statements of an update, made of one that stores its operand. Among whom it is one step
+    /// is said, if it is atomic.
     pub(super) fn update(
         &mut self,
         op: &UpdateOp,
-        is_atomic: bool,
+        atomic: Option<UpdateScope>,
         mut stmts: Vec<Stmt>,
         leaf: LeafId,
         env: &Env,
@@ -57,19 +58,19 @@ impl Emitter<'_, '_> {
                 return Ok(stmts);
             }
         };
-        let updated = match last {
-            Stmt::Store { to, value, leaf } if is_atomic => {
-                Stmt::Update { atomic: self.atomic(op, value.dtype)?, to, value, leaf }
+        let updated = match (last, atomic) {
+            (Stmt::Store { to, value, leaf }, Some(scope)) => {
+                Stmt::Update { atomic: self.atomic(op, value.dtype)?, scope, to, value, leaf }
             }
-            Stmt::Store { to, value, leaf: of } => {
+            (Stmt::Store { to, value, leaf: of }, None) => {
                 let value = self.combined(op, held, value, leaf, &mut stmts, env)?;
                 Stmt::Store { to, value, leaf: of }
             }
-            Stmt::Set { var, value, leaf: of } => {
+            (Stmt::Set { var, value, leaf: of }, _) => {
                 let value = self.combined(op, held, value, leaf, &mut stmts, env)?;
                 Stmt::Set { var, value, leaf: of }
             }
-            other => other,
+            (other, _) => other,
         };
         stmts.push(updated);
         Ok(stmts)
@@ -88,25 +89,27 @@ impl Emitter<'_, '_> {
     ) -> Result<Value, Diagnostic> {
         let dtype = held.dtype;
         let operand = value.cast(dtype);
+        if let Some(of) = op.combination(self.analysis.kernel, dtype)? {
+            let mut named = |name: &Name, value: Value, like: &str| {
+                let is_plain = matches!(value.kind, ValueKind::Var(_)) || value.as_int().is_some();
+                if is_plain || count(&of.combined, name) < 2 {
+                    return value;
+                }
+                let var = self.new_var(like, dtype, false);
+                stmts.push(Stmt::Let { var, value, leaf: Some(leaf) });
+                self.var_value(var)
+            };
+            let operands = [named(&of.value, operand, "operand"), named(&of.held, held, "held")];
+            return self.function(&of, operands, env);
+        }
         let op = match op {
             UpdateOp::Sum => BinOp::Add,
             UpdateOp::Min => BinOp::Min,
             UpdateOp::Max => BinOp::Max,
             UpdateOp::And => BinOp::BitAnd,
             UpdateOp::Or => BinOp::BitOr,
-            UpdateOp::By(_) => {
-                let of = self.combination(op, dtype)?;
-                let mut named = |name: &Name, value: Value, like: &str| {
-                    let is_plain = matches!(value.kind, ValueKind::Var(_)) || value.as_int().is_some();
-                    if is_plain || count(&of.combined, name) < 2 {
-                        return value;
-                    }
-                    let var = self.new_var(like, dtype, false);
-                    stmts.push(Stmt::Let { var, value, leaf: Some(leaf) });
-                    self.var_value(var)
-                };
-                let operands = [named(&of.value, operand, "operand"), named(&of.held, held, "held")];
-                return self.function(&of, operands, env);
+            UpdateOp::By(name) => {
+                return Err(Diagnostic::new("internal", format!("the update by `{name}` is no function")));
             }
         };
         Ok(Value { dtype, kind: ValueKind::Binary(op, Box::new(held), Box::new(operand)) })

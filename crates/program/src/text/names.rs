@@ -91,19 +91,20 @@ impl Names {
 
     /// The names that a declared update of elements of a type may use.
     pub fn of_update(&self, dtype: DType) -> Names {
-        self.of_two(DeclaredUpdate::NAMES, dtype)
+        self.of_function(DeclaredUpdate::NAMES.map(|name| (name.to_string(), dtype)))
     }
 
-    /// The names that a declared look-back of values of a type may use.
-    pub fn of_look_back(&self, dtype: DType) -> Names {
-        self.of_two(DeclaredLookBack::NAMES, dtype)
+    /// The names that a declared look-back of states of these types may use.
+    pub fn of_look_back(&self, state: &[DType]) -> Names {
+        let types = state.iter().chain(state).copied();
+        self.of_function(DeclaredLookBack::names(state.len()).into_iter().zip(types))
     }
 
-    /// Those of a function of two variables of a type.
-    fn of_two(&self, variables: [&str; 2], dtype: DType) -> Names {
+    /// Those of a function of some variables.
+    fn of_function(&self, variables: impl IntoIterator<Item = (String, DType)>) -> Names {
         let mut names =
             Names { target: self.target, functions: self.functions.clone(), ..Names::new(self.index) };
-        for name in variables {
+        for (name, dtype) in variables {
             names.variable(name.into(), dtype);
         }
         names

@@ -52,11 +52,13 @@ impl fmt::Display for Program {
             writeln!(f, "update {}: {} = {}", update.name, update.dtype, values.text(&update.combined))?;
         }
         for of in &self.look_backs {
-            let names = names.of_look_back(of.dtype);
-            let variables = DeclaredLookBack::NAMES.map(String::from).into();
+            let names = names.of_look_back(&of.state);
+            let variables = DeclaredLookBack::names(of.state.len());
             let values = ValuePrinter { names: &names, variables };
-            let (neutral, combined) = (values.text(&of.neutral), values.text(&of.combined));
-            writeln!(f, "look_back {}: {} from {neutral} = {combined}", of.name, of.dtype)?;
+            let list = |all: &[Value]| all.iter().map(|v| values.text(v)).collect::<Vec<_>>().join(", ");
+            let state: Vec<String> = of.state.iter().map(ToString::to_string).collect();
+            let (neutral, combined) = (list(&of.neutral), list(&of.combined));
+            writeln!(f, "look_back {}: {} from {neutral} = {combined}", of.name, state.join(", "))?;
         }
         self.atoms.iter().try_for_each(|atom| writeln!(f, "{atom}"))?;
         let values = ValuePrinter { names: &names, variables: Vec::new() };

@@ -43,7 +43,7 @@ impl StmtPrinter<'_> {
                 let (to, text, leaf) = (values.element(to), values.text(value), self.leaf(*leaf));
                 writeln!(out, "{space}store {to} = {text}{leaf}")
             }
-            Stmt::Update { atomic, to, value, leaf } => {
+            Stmt::Update { atomic, scope, to, value, leaf } => {
                 let own =
                     |number: &usize| values.names.updates.get(*number).map_or("?", |name| name.as_str());
                 let name = match atomic {
@@ -51,7 +51,8 @@ impl StmtPrinter<'_> {
                     _ => UPDATES.iter().find(|(known, _)| known == atomic).map_or("?", |(_, n)| n).into(),
                 };
                 let (to, text, leaf) = (values.element(to), values.text(value), self.leaf(*leaf));
-                writeln!(out, "{space}update {name} {to} = {text}{leaf}")
+                let scope = if scope.is_device() { String::new() } else { format!("({})", scope.word()) };
+                writeln!(out, "{space}update {name}{scope} {to} = {text}{leaf}")
             }
             Stmt::VectorCopy { to, from, lanes, leaf } => {
                 let (to, from, leaf) = (values.element(to), values.element(from), self.leaf(*leaf));
@@ -122,8 +123,9 @@ impl StmtPrinter<'_> {
             }
             Stmt::LookBack(LookBack { by, axis, total, before, word }) => {
                 let name = values.names.look_backs.get(*by).map_or("?", |name| name.as_str());
-                let (total, word) = (values.text(total), values.element(word));
-                let before = self.declared(*before);
+                let total: Vec<String> = total.iter().map(|value| values.text(value)).collect();
+                let before: Vec<String> = before.iter().map(|var| self.declared(*var)).collect();
+                let (total, before, word) = (total.join(", "), before.join(", "), values.element(word));
                 writeln!(out, "{space}look_back {before} = {name}({total}) along block.{axis} at {word}")
             }
             Stmt::Collective { join, body, note } => {

@@ -288,19 +288,28 @@ impl Reader {
         Ok(DeclaredUpdate { name, dtype, combined: combined? })
     }
 
-    /// `look_back_sum: f32 from 0.0f32 = earlier + later`
+    /// One or several of a kind, between commas.
+    pub(super) fn listed<T>(&mut self, one: &mut dyn FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
+        let mut found = vec![one(self)?];
+        while self.p.eat(",") {
+            found.push(one(self)?);
+        }
+        Ok(found)
+    }
+
+    /// `look_back_sum: f32 from 0.0f32 = earlier + later`; of several values each is a list.
     fn declared_look_back(&mut self) -> Parse<DeclaredLookBack> {
         let name = self.p.name("the name of a look-back")?;
         self.p.expect(":")?;
-        let dtype = self.dtype()?;
+        let state = self.listed(&mut Self::dtype)?;
         self.keyword("from")?;
-        let neutral = self.value()?;
+        let neutral = self.listed(&mut Self::value)?;
         self.p.expect("=")?;
         let outside = self.names.clone();
-        self.names = outside.of_look_back(dtype);
-        let combined = self.value();
+        self.names = outside.of_look_back(&state);
+        let combined = self.listed(&mut Self::value);
         self.names = outside;
-        Ok(DeclaredLookBack { name, dtype, neutral, combined: combined? })
+        Ok(DeclaredLookBack { name, state, neutral, combined: combined? })
     }
 
     /// `x: f32[n, m] strides(m, 1) size(n * m) temporary read written streaming waves(128, 4)`

@@ -1,7 +1,7 @@
 //! Statements from text.
 
 use loopwright_kernel_ir::{
-    Dim, Name,
+    Dim, Name, UpdateScope,
     syntax::{Parse, did_you_mean},
 };
 
@@ -55,6 +55,20 @@ impl Reader {
         Ok(*atomic)
     }
 
+    /// `(block)` or `(system)` behind the name of an update; without it, the device.
+    fn update_scope(&mut self) -> Parse<UpdateScope> {
+        if !self.p.eat("(") {
+            return Ok(UpdateScope::Device);
+        }
+        let known = UpdateScope::WORDS.iter().find(|(_, word)| self.p.at_word(word));
+        let Some((scope, _)) = known else {
+            return Err(self.p.unexpected("`block`, `device` or `system`"));
+        };
+        self.p.advance();
+        self.p.expect(")")?;
+        Ok(*scope)
+    }
+
     /// The statements of a body, between braces.
     fn body(&mut self) -> Parse<Vec<Stmt>> {
         self.p.expect("{")?;
@@ -97,10 +111,10 @@ impl Reader {
             return Ok(Stmt::Store { to, value: self.value()?, leaf: self.leaf()? });
         }
         if self.p.eat_word("update") {
-            let atomic = self.atomic()?;
+            let (atomic, scope) = (self.atomic()?, self.update_scope()?);
             let to = self.element()?;
             self.p.expect("=")?;
-            return Ok(Stmt::Update { atomic, to, value: self.value()?, leaf: self.leaf()? });
+            return Ok(Stmt::Update { atomic, scope, to, value: self.value()?, leaf: self.leaf()? });
         }
         if self.p.eat_word("copy") {
             let lanes = self.number("a number of elements")?;
@@ -248,7 +262,7 @@ impl Reader {
 
     /// `before: f32 = look_back_sum(total) along block.x at sums[block.x]`, after the keyword.
     fn look_back(&mut self) -> Parse<LookBack> {
-        let before = self.declared()?;
+        let before = self.listed(&mut Self::declared)?;
         self.p.expect("=")?;
         let span = self.p.span();
         let name = self.p.name("the name of a look-back")?;
@@ -261,7 +275,7 @@ impl Reader {
             return Err(error.into());
         };
         self.p.open("(")?;
-        let total = self.value()?;
+        let total = self.listed(&mut Self::value)?;
         self.p.close(")")?;
         self.keyword("along")?;
         let axis = self.axis_of_grid()?;

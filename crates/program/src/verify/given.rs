@@ -63,20 +63,21 @@ fn again(program: &Program, kernel: &DeviceKernel) -> Option<VarId> {
     let (mut counts, mut given) = (HashSet::new(), HashSet::new());
     let (mut assigned, mut changed) = (HashMap::new(), None);
     Stmt::visit(&kernel.body, &mut |stmt| {
-        let Some(var) = stmt.assigned() else { return };
-        let Stmt::For { body, .. } = stmt else {
-            match stmt.gives(&program.leaves) {
-                Some(_) => drop(given.insert(var)),
-                None => *assigned.entry(var).or_insert(0) += 1,
-            }
-            return;
-        };
-        counts.insert(var);
-        Stmt::visit(body, &mut |inner| {
-            if inner.assigned() == Some(var) {
-                changed = changed.or(Some(var));
-            }
-        });
+        for var in stmt.assigned() {
+            let Stmt::For { body, .. } = stmt else {
+                match stmt.gives(&program.leaves) {
+                    Some(_) => drop(given.insert(var)),
+                    None => *assigned.entry(var).or_insert(0) += 1,
+                }
+                continue;
+            };
+            counts.insert(var);
+            Stmt::visit(body, &mut |inner| {
+                if inner.assigned().any(|other| other == var) {
+                    changed = changed.or(Some(var));
+                }
+            });
+        }
     });
     let has_meaning = |var: &VarId| kernel.vars.get(var.0).is_some_and(|v| v.meaning.is_some());
     let several = |(var, times): (&VarId, &usize)| {
@@ -107,15 +108,15 @@ fn unknown(
             assigned.remove(var);
         }
         own.extend(stmt.declared().filter(|var| declared.insert(*var)));
-        if let Some(var) = stmt.assigned() {
+        for var in stmt.assigned() {
             found = found.or((!declared.contains(&var)).then_some(var));
             assigned.insert(var);
         }
         found = stmt
             .bodies()
             .fold(found, |found, body| found.or_else(|| unknown(body, of_parts, declared, assigned)));
-        if let (Stmt::For { .. }, Some(var)) = (stmt, stmt.declared()) {
-            declared.remove(&var);
+        if let Stmt::For { var, .. } = stmt {
+            declared.remove(var);
         }
         if found.is_some() {
             break;

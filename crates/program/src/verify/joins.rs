@@ -139,14 +139,14 @@ pub(super) fn wrong_join(
         if claimed.state.is_empty() {
             continue;
         }
-        let first = claimed.first.get(&0).copied();
+        let first = claimed.first.clone();
         let mut wrong = None;
         Stmt::visit(found.body, &mut |stmt| {
             if let Stmt::LookBack(stmt) = stmt
                 && let Some(of) = program.look_backs.get(stmt.by)
                 && !tiles::is_of_operator(
                     of,
-                    first,
+                    &first,
                     (operator.as_ref(), &operators.types),
                     program.target.warp_size,
                 )

@@ -98,13 +98,14 @@ fn in_kernel(program: &Program, kernel: &DeviceKernel) -> Result<(), String> {
         let Some(of) = program.look_backs.get(*by) else {
             return Err("what they join is not declared".into());
         };
-        let var = kernel.vars.get(before.0).map(|var| var.dtype);
-        let types = [total.dtype, of.neutral.dtype, of.combined.dtype];
-        if !DeclaredLookBack::takes(of.dtype)
-            || types.iter().any(|dtype| *dtype != of.dtype)
-            || var != Some(of.dtype)
+        let is_state = |values: &[Value]| values.iter().map(|v| v.dtype).eq(of.state.iter().copied());
+        let vars = before.iter().map(|var| kernel.vars.get(var.0).map(|var| var.dtype));
+        if !of.state.iter().all(|dtype| DeclaredLookBack::takes(*dtype))
+            || !(1..=DeclaredLookBack::MOST_VALUES).contains(&of.state.len())
+            || [total, &of.neutral, &of.combined].into_iter().any(|values| !is_state(values))
+            || !vars.eq(of.state.iter().map(|dtype| Some(*dtype)))
         {
-            return Err(format!("`{}` is not of one type of 32 or 64 bits", of.name));
+            return Err(format!("the values of `{}` are not of its types, of 32 or 64 bits", of.name));
         }
         let first = LookBack::word_of(&kernel.grid, *axis, of.words(), program.index);
         let MemRef { memory: Memory::Global(array), subscripts, offset } = word else {

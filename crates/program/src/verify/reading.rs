@@ -19,7 +19,7 @@ mod touches;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name, UpdateScope};
 use loopwright_legality::{Load, is_coordinate};
 use loopwright_poly::{Result, Table};
 
@@ -322,10 +322,11 @@ impl<'p> Reading<'p> {
                 Stmt::Store { to, value, leaf } => {
                     nodes.push(self.statement(&[value], Some((to, 1)), *leaf)?);
                 }
-                Stmt::Update { atomic, to, value, leaf } => {
+                Stmt::Update { atomic, scope, to, value, leaf } => {
                     nodes.push(self.statement(&[value], Some((to, 1)), *leaf)?);
                     if let Some(touch) = self.touches.last_mut() {
                         touch.atomic = Some(*atomic);
+                        touch.in_block = *scope == UpdateScope::Block;
                     }
                 }
                 Stmt::VectorCopy { to, from, lanes, leaf } => {
@@ -347,7 +348,8 @@ impl<'p> Reading<'p> {
                 }
                 // What it publishes and reads is asked in `look_back`.
                 Stmt::LookBack(LookBack { total, .. }) => {
-                    nodes.push(self.statement(&[total], None, None)?);
+                    let total: Vec<&Value> = total.iter().collect();
+                    nodes.push(self.statement(&total, None, None)?);
                 }
                 Stmt::Collective { body, .. } => nodes.extend(self.nodes(body)?),
                 Stmt::Atom { contract, body, note } => {

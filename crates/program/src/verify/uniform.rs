@@ -72,10 +72,10 @@ impl<'p> Varying<'p> {
             // What is assigned, and whether a body runs, depends on the operands.
             let mut varies = around;
             stmt.each_operand(&mut |value| varies |= self.varies(value));
-            if let Some(var) = stmt.assigned()
-                && let Some(v) = self.vars.get_mut(var.0)
-            {
-                *v |= varies;
+            for var in stmt.assigned() {
+                if let Some(v) = self.vars.get_mut(var.0) {
+                    *v |= varies;
+                }
             }
             stmt.bodies().for_each(|body| self.mark(body, varies));
         }

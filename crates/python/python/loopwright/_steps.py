@@ -1519,6 +1519,40 @@ class Steps:
         """
         return self._step("reduce_atomically", (instruction,), {})
 
+    def set_update_scope(self, instruction: str, scope: str) -> Kernel:
+        r"""
+        `set_update_scope(count, block)`: an update is one step among the threads of a block, of the
+        device, or of the whole system.
+
+        Meaning
+        -------
+
+        An update reads an element and writes it, and no other access to it by those in the scope
+        comes between. The scope is the device unless said, which is right for any kernel. `block`
+        is narrower: the threads of one block alone update the element during a launch, as where
+        each block has a row of bins, so that nothing has to be kept in order with other blocks.
+        `system` is wider: the host or other devices may update the same array while the kernel
+        runs. It is printed as `atomicAdd_block` or `atomicAdd_system`.
+
+        An update that no other thread can meet is a plain read and write, whatever its scope, but
+        for `system`: there, those who may come between are no part of the kernel. Shared memory is
+        a block's, so that its updates have no other scope.
+
+        Legality
+        --------
+
+        A scope changes no order. That no two blocks of a launch update one element, where it is
+        `block`, depends on the tags; it is proved when the kernel is lowered, and once more of the
+        program: { (x, y) : same cell, different blocks, same launch } is empty, or the kernel is
+        refused (`update-scope`, or a launch ends between two instructions). For `system`, the array
+        is the caller's, and nothing else in the kernel accesses it: what others change at any time
+        has no value that a read could be in order with. A kernel that is declared with `system`
+        says so of the caller's memory, and keeps it.
+
+        In text: `set_update_scope(count, block)`; in a kernel `out[k] += v {scope=block}`.
+        """
+        return self._step("set_update_scope", (instruction, scope), {})
+
     def min_blocks_per_multiprocessor(self, blocks: int) -> Kernel:
         r"""
         `min_blocks_per_multiprocessor(8)`: the least number of blocks that a multiprocessor has to
@@ -1793,9 +1827,10 @@ class Steps:
         not become shorter stays. The declared kernel changes in the same way, and keeps its
         `origin`, with which `run --verify` compares.
 
-        A copy of an instruction, as `index_set_split` makes, has conditions that its own part of
-        the domain decides; they stay, since the declared instruction has both parts. Lowering folds
-        comparisons of numbers.
+        Conditions that hold in a part of a loop stay, as `i == 0` of `0 <= i < n`, since the
+        declared instruction has both parts; the note of the step (`explain`) names them. `peel` or
+        `index_set_split` gives a part a loop of its own. Lowering then folds what it compares as
+        numbers there, as in the first iteration, and the compiler sees the bounds of the others.
 
         Lowering and compilers do most of this by themselves. The step is for the kernel's text, and
         for steps that compare expressions as they are written, such as

@@ -21,6 +21,12 @@
 //! The usual tolerance is that of the element's type, or of the coarsest type in which the declared
 //! kernel rounds on the way (`rounding`): an f64 that is a sum in f32 is compared as an f32.
 //!
+//! Sums of updates of `f16` and `bf16` elements are rounded at each update, in any order
+//! ([`Spread`]): an element that fails the rules above may differ by as much as some order differs
+//! from the exact sum at most. If that is an eighth of the terms or more, a comparison would say
+//! nothing, and is refused (`update-rounding`) instead of passed. What is computed of such elements
+//! may differ by as much as it changes when they are other right results, drawn at random.
+//!
 //! A tolerance of 0 requires the interpreter's results bit for bit.
 
 use std::collections::BTreeMap;
@@ -28,8 +34,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name, Number};
-use loopwright_reference::{Inputs, Mode};
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name, Number, UpdateOp};
+use loopwright_reference::{AnyOrder, Inputs, Mode, Spread};
 
 use super::reference;
 use super::rounding::tolerances;
@@ -78,6 +84,8 @@ pub struct Expectation {
     expected: Arrays,
     /// The usual tolerance of arrays that are computed in coarser types than their own.
     tolerances: BTreeMap<Name, f64>,
+    /// What the order of updates leaves open.
+    order: AnyOrder,
     asked: Option<Asked>,
 }
 
@@ -89,6 +97,8 @@ struct Asked {
     own: OnceLock<Result<Arrays, Diagnostic>>,
     /// The changes of elements, by the bits of the tolerance.
     moved: Mutex<BTreeMap<u64, Arc<Moved>>>,
+    /// The changes of elements when those that updates have rounded are other right results.
+    drawn: OnceLock<Result<Moved, Diagnostic>>,
 }
 
 impl Compiled {
@@ -111,19 +121,21 @@ impl Compiled {
             args: args.clone(),
             own: OnceLock::new(),
             moved: Mutex::default(),
+            drawn: OnceLock::new(),
         };
-        Ok(Expectation {
-            expected: self.reference_in_f64_until(args, deadline)?,
-            tolerances: tolerances(&reference::bound(self.kernel(), args)?)?,
-            asked: Some(asked),
-        })
+        let bound = reference::bound(self.kernel(), args)?;
+        let (expected, order) = match rounds_sums(&bound) {
+            false => (self.reference_in_f64_until(args, deadline)?, AnyOrder::default()),
+            true => reference::run_any_order(self.device(), self.kernel(), args, deadline, None)?,
+        };
+        Ok(Expectation { expected, tolerances: tolerances(&bound)?, order, asked: Some(asked) })
     }
 }
 
 impl Expectation {
     /// Uses these results as the expected ones.
     pub fn of_results(expected: IndexMap<Name, Tensor>) -> Expectation {
-        Expectation { expected, tolerances: BTreeMap::new(), asked: None }
+        Expectation { expected, tolerances: BTreeMap::new(), order: AnyOrder::default(), asked: None }
     }
 
     /// The first element that differs, as a sentence; none if all agree. Arrays that are not among
@@ -176,18 +188,87 @@ impl Expectation {
         if own.get(name).and_then(|t| t.buffer().get(k)).is_some_and(|own| rule.near(x, own, 0.0)) {
             return Ok(true);
         }
+        let is_affected = self.order.affected.contains(name);
+        if y.as_i128().is_some() && is_affected {
+            return Err(self.undecided(name, k, (x, y)));
+        }
         if rule.tolerance == 0.0 || y.as_i128().is_some() {
             return Ok(false);
         }
         let moved = asked.moved(&self.expected, rule.tolerance)?;
         let moved = moved.get(name).and_then(|m| m.get(k)).copied().unwrap_or(0.0);
-        Ok(rule.near(x, y, moved))
+        if rule.near(x, y, moved) {
+            return Ok(true);
+        }
+        // Another order of the updates, of the element itself or of what it is computed of.
+        let spread = self.order.spreads.get(name).and_then(|own| own.get(&k));
+        let mut more = moved + spread.map_or(0.0, Spread::bound);
+        let mut says = spread.is_none_or(Spread::says_something);
+        if is_affected {
+            let drawn = asked.drawn(&self.expected)?;
+            more += drawn.get(name).and_then(|m| m.get(k)).copied().unwrap_or(0.0);
+            says &= self.order.spreads.values().flat_map(BTreeMap::values).all(Spread::says_something);
+        }
+        if !says && (more.is_infinite() || is_affected || rule.near(x, y, more)) {
+            return Err(self.undecided(name, k, (x, y)));
+        }
+        Ok(rule.near(x, y, more))
     }
+
+    /// The refusal to compare an element that the order of updates decides.
+    fn undecided(&self, name: &Name, k: usize, (x, y): (Number, Number)) -> Diagnostic {
+        let updates = self.order.spreads.get(name).and_then(|own| own.get(&k)).map(Spread::updates);
+        let why = match updates {
+            Some(updates) => format!("its {updates} updates are rounded"),
+            None => "what it is computed of is rounded at each update".into(),
+        };
+        let message = format!(
+            "element {k} of `{name}` is {x}, and {y} without rounding: {why} in an order that is open, which \
+             may leave that and much else"
+        );
+        Diagnostic::new("update-rounding", message).help(
+            "update an array of f32, and convert it in another instruction; or compare a problem with fewer \
+             updates of each element",
+        )
+    }
+}
+
+/// Whether updates add to elements of a type in which sums are rounded at each of them.
+fn rounds_sums(bound: &LoopKernel) -> bool {
+    let is_narrow = |name: &Name| {
+        bound.array(name).and_then(|array| array.dtype.known()).is_some_and(DType::is_narrow_float)
+    };
+    let mut sums = bound.instructions.iter().filter(|i| i.update == Some(UpdateOp::Sum));
+    sums.any(|i| i.targets.iter().any(|t| is_narrow(&t.array)))
 }
 
 impl Asked {
     fn run(&self, mode: Mode, change: &dyn Fn(&mut Inputs)) -> Result<Arrays, Diagnostic> {
         reference::run(&self.device, &self.kernel, &self.args, mode, None, change)
+    }
+
+    /// The total change of each element when elements that updates have rounded are other right
+    /// results.
+    fn drawn(&self, expected: &Arrays) -> Result<&Moved, Diagnostic> {
+        let draw = || {
+            let mut moved = Moved::new();
+            for seed in 0..DRAWS {
+                let (drawn, _) =
+                    reference::run_any_order(&self.device, &self.kernel, &self.args, None, Some(seed))?;
+                for (name, drawn) in &drawn {
+                    let Some(expected) = expected.get(name).filter(|e| e.dtype().is_float()) else {
+                        continue;
+                    };
+                    let sums = moved.entry(name.clone()).or_insert_with(|| vec![0.0; expected.len()]);
+                    for (sum, (x, y)) in sums.iter_mut().zip(drawn.to_f64().iter().zip(expected.to_f64())) {
+                        let change = (x - y).abs();
+                        *sum += if change.is_finite() { change } else { 0.0 };
+                    }
+                }
+            }
+            Ok(moved)
+        };
+        self.drawn.get_or_init(draw).as_ref().map_err(Clone::clone)
     }
 
     /// The total change of each element when inputs change by the tolerance; 0 where nothing

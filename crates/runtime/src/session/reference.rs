@@ -3,11 +3,12 @@
 //! Subscripts do not depend on the layout, so that the interpreter runs the kernel with plain
 //! row-major arrays and the elements of each tensor unchanged.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{Arg, Array, Diagnostic, LoopKernel, Name};
-use loopwright_reference::{Inputs, Mode, interpret};
+use loopwright_kernel_ir::{Arg, Array, Buffer, Diagnostic, LoopKernel, Name};
+use loopwright_reference::{AnyOrder, Inputs, Mode, interpret, interpret_any_order};
 
 use super::args::ArrayArg;
 use super::device::Inner;
@@ -57,6 +58,37 @@ pub(super) fn run(
     deadline: Option<Instant>,
     change: &dyn Fn(&mut Inputs),
 ) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
+    run_by(device, kernel, args, deadline, change, &mut |bound, inputs| interpret(bound, inputs, mode))
+}
+
+/// The same in f64, with what the order of updates leaves open; with a seed, other right results of
+/// them are read.
+pub(super) fn run_any_order(
+    device: &Device,
+    kernel: &LoopKernel,
+    args: &Args,
+    deadline: Option<Instant>,
+    seed: Option<u64>,
+) -> Result<(IndexMap<Name, Tensor>, AnyOrder), Diagnostic> {
+    let mut rest = AnyOrder::default();
+    let arrays = run_by(device, kernel, args, deadline, &|_| {}, &mut |bound, inputs| {
+        rest = interpret_any_order(bound, inputs, seed)?;
+        Ok(std::mem::take(&mut rest.arrays))
+    })?;
+    Ok((arrays, rest))
+}
+
+/// Interprets the declared kernel in this way.
+type Interpret<'i> = dyn FnMut(&LoopKernel, &Inputs) -> Result<BTreeMap<Name, Buffer>, Diagnostic> + 'i;
+
+fn run_by(
+    device: &Device,
+    kernel: &LoopKernel,
+    args: &Args,
+    deadline: Option<Instant>,
+    change: &dyn Fn(&mut Inputs),
+    interpreted: &mut Interpret<'_>,
+) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
     let declared = kernel.origin();
     let args = &*args.with_fields(declared)?;
     let resolved = resolve(declared, args)?;
@@ -84,7 +116,7 @@ pub(super) fn run(
     }
     change(&mut inputs);
     let bound = LoopKernel::from_data(data);
-    let mut written = interpret(&bound, &inputs, mode)?;
+    let mut written = interpreted(&bound, &inputs)?;
     let mut outputs = IndexMap::new();
     for arg in &bound.args {
         if let Arg::Array(array) = arg

@@ -16,7 +16,7 @@ pub fn updated(op: UpdateOp, old: Value, by: Value) -> Result<Value, Stop> {
         (UpdateOp::And, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, a & b),
         (UpdateOp::Or, Value::Int(t, a), Value::Int(_, b)) => Value::Int(t, a | b),
         (UpdateOp::Sum, Value::Float(t, a), Value::Float(_, b)) => {
-            Value::Float(t, floats(t, BinaryOp::Add, a, b)?)
+            Value::Float(t, round(t, floats(t, BinaryOp::Add, a, b)?))
         }
         (UpdateOp::Min, Value::Float(t, a), Value::Float(_, b)) => {
             Value::Float(t, library(t, "min", &[a, b])?)
@@ -32,7 +32,7 @@ pub fn updated(op: UpdateOp, old: Value, by: Value) -> Result<Value, Stop> {
 pub(super) fn has_update(t: DType, op: UpdateOp) -> bool {
     match t {
         DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
-        DType::F32 | DType::F64 => !matches!(op, UpdateOp::And | UpdateOp::Or),
+        DType::F16 | DType::BF16 | DType::F32 | DType::F64 => !matches!(op, UpdateOp::And | UpdateOp::Or),
         _ => false,
     }
 }

@@ -52,6 +52,44 @@ pub(crate) fn decided(kernel: &LoopKernel, ids: &[Name]) -> BTreeMap<Name, (Form
     found
 }
 
+/// Conditions of instructions that hold in a part of a loop around them: each comparison with its
+/// instruction and the iname of the loop, the innermost one that it mentions. Nothing is said of
+/// instructions that steps have divided already.
+pub(crate) fn decided_in_parts(kernel: &LoopKernel, ids: &[Name]) -> Vec<(Name, Expr, Name)> {
+    let declared = kernel.declared();
+    let lookup = Lookup::new(declared);
+    let table = TypeTable::new(declared);
+    let mut found = Vec::new();
+    let is_whole =
+        |id: &Name| kernel.instructions.iter().filter(|d| d.role.declared() == Some(id)).count() == 1;
+    for i in declared.instructions.iter().filter(|i| ids.contains(&i.id) && is_whole(&i.id)) {
+        let choices = Choices { lookup: &lookup, table: &table, inames: i.within.clone() };
+        let mut note = |condition: &Expr| {
+            let Expr::Binary(op, a, b) = condition else { return };
+            let (true, Some(a), Some(b)) = (is_comparison(*op), a.to_aff(), b.to_aff()) else { return };
+            let Ok(difference) = a.sub(&b) else { return };
+            let is_known = |n: &Name| i.within.contains(n) || lookup.is_scalar(n);
+            if difference.mentions_any(&|n| !is_known(n)) {
+                return;
+            }
+            let iname = i.within.iter().rev().find(|n| difference.mentions(n));
+            if let (Some(iname), None) = (iname, choices.decides(condition, &Known::default())) {
+                let one = (i.id.clone(), condition.clone(), iname.clone());
+                if !found.contains(&one) {
+                    found.push(one);
+                }
+            }
+        };
+        i.value.visit(&mut |e| {
+            if let Expr::If(c, ..) = e {
+                c.visit(&mut note);
+            }
+        });
+        i.predicate.iter().for_each(|p| p.visit(&mut note));
+    }
+    found
+}
+
 /// Conditions around, with what they are there.
 #[derive(Clone, Default)]
 struct Known {

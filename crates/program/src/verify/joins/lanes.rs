@@ -452,7 +452,9 @@ impl<'p> Lanes<'p, '_> {
     /// Whether one statement of the text alone assigns a variable.
     fn is_given_once(&self, var: VarId) -> bool {
         let mut times = 0;
-        Stmt::visit(&self.kernel.body, &mut |stmt| times += usize::from(stmt.assigned() == Some(var)));
+        Stmt::visit(&self.kernel.body, &mut |stmt| {
+            times += stmt.assigned().filter(|other| *other == var).count();
+        });
         times == 1
     }
 

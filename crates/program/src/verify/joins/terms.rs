@@ -102,6 +102,35 @@ impl Term {
         }
     }
 
+    /// A pattern in which the neutral element stands for one of the states, as a term of these
+    /// values would be; `None` if the element is not known.
+    fn with_neutral(&self, side: usize, neutral: &[Option<Term>]) -> Option<Term> {
+        Some(match self {
+            Term::Side(of, number) if *of == side => neutral.get(usize::from(*number))?.clone()?,
+            Term::Int(_) | Term::Float(_) | Term::Part(_) | Term::Side(..) => self.clone(),
+            Term::Op(op, args) => {
+                let mut args =
+                    args.iter().map(|arg| arg.with_neutral(side, neutral)).collect::<Option<Vec<_>>>()?;
+                match (op, args.len()) {
+                    (Op::Sum | Op::Product, _) => flat(op.clone(), args),
+                    (Op::Negative, 1) => negative(args.remove(0)),
+                    (Op::Not, 1) => Term::unary(UnOp::Not, args.remove(0)),
+                    (Op::Select, 3) => {
+                        let (c, a) = (args.remove(0), args.remove(0));
+                        Term::select(c, a, args.remove(0))
+                    }
+                    (Op::Binary(op), 2) => {
+                        let a = args.remove(0);
+                        Term::binary(*op, a, args.remove(0))
+                    }
+                    // Of a constant, the type that it has now is not known.
+                    (Op::Cast(_), _) if args.iter().any(|arg| arg.number().is_some()) => return None,
+                    _ => Term::Op(op.clone(), args),
+                }
+            }
+        })
+    }
+
     fn number(&self) -> Option<f64> {
         match self {
             Term::Int(v) => Some(*v as f64),
@@ -198,6 +227,9 @@ fn flat(op: Op, of: impl IntoIterator<Item = Term>) -> Term {
 /// What an operator makes of two states, as patterns by the number of the component.
 pub(super) struct Patterns {
     combine: Vec<Option<Term>>,
+    /// The same where the first state, or the second, is the neutral element: its constants are
+    /// folded as those of a term are, so that the form may be another.
+    alone: Vec<[Option<Term>; 2]>,
     neutral: Vec<Option<Term>>,
     /// Whether the states may change places.
     commutes: bool,
@@ -217,11 +249,12 @@ impl Patterns {
             let typed = |(number, e)| pattern(&table.typed(e, own(number)?, None).ok()?, operator);
             of.iter().enumerate().map(typed).collect()
         };
-        Patterns {
-            combine: each(&operator.combine),
-            neutral: each(&operator.neutral),
-            commutes: operator.commutes,
-        }
+        let (combine, neutral): (Vec<Option<Term>>, Vec<Option<Term>>) =
+            (each(&operator.combine), each(&operator.neutral));
+        let alone = |pattern: &Option<Term>| {
+            [0, 1].map(|side| pattern.as_ref().and_then(|pattern| pattern.with_neutral(side, &neutral)))
+        };
+        Patterns { alone: combine.iter().map(alone).collect(), combine, neutral, commutes: operator.commutes }
     }
 
     /// Whether it is a component of the neutral element.
@@ -248,6 +281,19 @@ impl Patterns {
                     (Some(a), Some(b)) => a.content.with(&b.content, self.commutes),
                 };
                 return Some(Parts { number: Some(number), content });
+            }
+        }
+        for (number, alone) in self.alone.iter().enumerate() {
+            let Ok(number) = u8::try_from(number) else { continue };
+            for (side, pattern) in alone.iter().enumerate() {
+                // The other state is what both join.
+                let mut sides = [None, None];
+                if let Some(pattern) = pattern
+                    && self.unify(pattern, term, &mut sides)
+                    && let (None, Some(Some(other))) = (&sides[side], &sides[1 - side])
+                {
+                    return Some(Parts { number: Some(number), content: other.content.clone() });
+                }
             }
         }
         None

@@ -9,7 +9,7 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use loopwright_kernel_ir::{Name, PerDim, ReductionOp, TypeTable};
+use loopwright_kernel_ir::{DType, Name, PerDim, ReductionOp, TypeTable};
 
 use super::{
     Holder,
@@ -35,22 +35,32 @@ impl Run<'_> {
             return Err(Stop::LookBack("other threads look back than those of the first warp"));
         }
         self.looked += 1;
-        let totals = self.of_block(&stmt.total, active, active)?;
-        for thread in (0..self.threads).filter(|thread| active[*thread]) {
-            let is_total = match self.settled(totals.at(thread).clone()) {
-                Known::Parts(parts) => {
-                    parts.number.is_none_or(|n| n == 0) && parts.content == Content::run(1, whole + 1)
+        let counts = [stmt.total.len(), stmt.before.len()];
+        if counts.iter().any(|count| *count != self.claimed.state.len()) {
+            return Err(Stop::LookBack("what is published has another number of values than the state"));
+        }
+        for (number, total) in (0u8..).zip(&stmt.total) {
+            let totals = self.of_block(total, active, active)?;
+            for thread in (0..self.threads).filter(|thread| active[*thread]) {
+                let is_total = match self.settled(totals.at(thread).clone()) {
+                    Known::Parts(parts) => {
+                        parts.number.is_none_or(|n| n == number)
+                            && parts.content == Content::run(1, whole + 1)
+                    }
+                    _ => false,
+                };
+                if !is_total {
+                    return Err(Stop::LookBack("what is published is not the total of the block's tile"));
                 }
-                _ => false,
-            };
-            if !is_total {
-                return Err(Stop::LookBack("what is published is not the total of the block's tile"));
             }
         }
-        let before = Known::Parts(Rc::new(Parts { number: Some(0), content: Content::run(0, 1) }));
-        let values = self.each(&Cell::Var(stmt.before));
-        for (value, _) in values.iter_mut().zip(active).filter(|(_, active)| **active) {
-            *value = before.clone();
+        for (number, var) in (0u8..).zip(&stmt.before) {
+            let content = Content::run(0, 1);
+            let before = Known::Parts(Rc::new(Parts { number: Some(number), content }));
+            let values = self.each(&Cell::Var(*var));
+            for (value, _) in values.iter_mut().zip(active).filter(|(_, active)| **active) {
+                *value = before.clone();
+            }
         }
         Ok(())
     }
@@ -66,53 +76,65 @@ impl Run<'_> {
     }
 }
 
-/// Whether the function joins neighbouring tiles as an operator does whose first value is this one,
-/// and begins with that value.
+/// Whether the function joins neighbouring tiles as an operator does whose first values are these,
+/// and begins with those values.
 pub(super) fn is_of_operator(
     of: &DeclaredLookBack,
-    first: Option<&Value>,
+    first: &BTreeMap<u8, &Value>,
     (operator, types): (Option<&ReductionOp>, &TypeTable<'_>),
     warp_size: u32,
 ) -> bool {
-    const JOINED: VarId = VarId(2);
-    let var = |name: &str| Var {
+    let count = of.state.len();
+    if of.neutral.len() != count || of.combined.len() != count {
+        return false;
+    }
+    let var = |(name, dtype): (String, DType)| Var {
         name: Name::new(name),
-        dtype: of.dtype,
+        dtype,
         mutable: false,
         meaning: None,
         within: None,
         index: false,
     };
-    let [earlier, later] = DeclaredLookBack::NAMES;
+    // The variables of both runs, and those of what they join.
+    let joined = |number: usize| VarId(2 * count + number);
+    let names = DeclaredLookBack::names(count).into_iter();
+    let names = names.chain((0..count).map(|number| format!("joined_{number}")));
+    let Some(one) = of.neutral.first() else { return false };
     let kernel = DeviceKernel {
         name: of.name.clone(),
         params: Vec::new(),
-        grid: PerDim::all(of.neutral.clone()),
+        grid: PerDim::all(one.clone()),
         block: PerDim::all(1),
         min_blocks_per_multiprocessor: None,
         early: false,
         in_order: None,
-        vars: [earlier, later, "joined"].map(var).into(),
+        vars: names.zip(of.state.iter().cycle().copied()).map(var).collect(),
         shared: Vec::new(),
         private: Vec::new(),
         body: Vec::new(),
         notes: Vec::new(),
     };
-    let claimed = Claimed {
-        state: BTreeMap::from([(0, Holder::Var(JOINED))]),
-        first: first.map(|first| (0, first)).into_iter().collect(),
-        operator,
-        types,
-    };
+    let state = (0u8..).zip(0..count).map(|(number, k)| (number, Holder::Var(joined(k))));
+    let claimed = Claimed { state: state.collect(), first: first.clone(), operator, types };
     let points = Points::Scan(super::Scan { lanes: 1, subscript: None, carry: None, tiles: false });
     let mut run = Run::new(&kernel, warp_size, &[], claimed, points);
-    let parts = |from, to| Known::Parts(Rc::new(Parts { number: Some(0), content: Content::run(from, to) }));
-    *run.values(&Cell::Var(DeclaredLookBack::EARLIER)) = Values::same(parts(1, 2));
-    *run.values(&Cell::Var(DeclaredLookBack::LATER)) = Values::same(parts(2, 3));
-    let mut gives = |value: &Value, wanted: Content| {
-        let set = Stmt::Set { var: JOINED, value: value.clone(), leaf: None };
-        run.body(&[set], &[true]).is_ok()
-            && matches!(run.values(&Cell::Var(JOINED)).at(0), Known::Parts(p) if p.content == wanted)
+    let parts = |number, from, to| {
+        Known::Parts(Rc::new(Parts { number: Some(number), content: Content::run(from, to) }))
+    };
+    for (number, k) in (0u8..).zip(0..count) {
+        *run.values(&Cell::Var(of.earlier(k))) = Values::same(parts(number, 1, 2));
+        *run.values(&Cell::Var(of.later(k))) = Values::same(parts(number, 2, 3));
+    }
+    let mut gives = |values: &[Value], wanted: Content| {
+        let set =
+            |(k, value): (usize, &Value)| Stmt::Set { var: joined(k), value: value.clone(), leaf: None };
+        let body: Vec<Stmt> = values.iter().enumerate().map(set).collect();
+        let is_wanted = |run: &mut Run<'_>, number: u8, k| match run.values(&Cell::Var(joined(k))).at(0) {
+            Known::Parts(p) => p.number.is_none_or(|n| n == number) && p.content == wanted,
+            _ => false,
+        };
+        run.body(&body, &[true]).is_ok() && (0u8..).zip(0..count).all(|(n, k)| is_wanted(&mut run, n, k))
     };
     gives(&of.combined, Content::run(1, 3)) && gives(&of.neutral, Content::run(0, 0))
 }

@@ -61,8 +61,9 @@ impl Order<'_, '_> {
         if self.is_settled() || first.memory != second.memory || !(first.write || second.write) {
             return Ok(());
         }
-        // Updates of one kind may come in any order.
-        if first.atomic.is_some() && first.atomic == second.atomic {
+        // Updates of one kind may come in any order, if each is one step for the other.
+        let apart = who == Who::Blocks && (first.in_block || second.in_block);
+        if first.atomic.is_some() && first.atomic == second.atomic && !apart {
             return Ok(());
         }
         let reading = self.reading;

@@ -248,6 +248,8 @@ pub(in crate::verify) struct Touch {
     pub write: bool,
     /// The kind of atomic update that it is, if it is one.
     pub atomic: Option<Atomic>,
+    /// Whether that is one step among the threads of a block alone.
+    pub in_block: bool,
     /// Whether it is that of an asynchronous copy: it happens after it has been issued.
     pub asynchronous: bool,
     /// Its subscripts; `None` where one is not affine.

@@ -170,7 +170,8 @@ impl<'p> Reading<'p> {
             scope = self.scopes.len() - 1;
         }
         let (memory, atomic, asynchronous) = (element.memory, None, false);
-        self.touches.push(Touch { memory, write, atomic, asynchronous, cell, scope, leaf });
+        let in_block = false;
+        self.touches.push(Touch { memory, write, atomic, in_block, asynchronous, cell, scope, leaf });
         found.push(self.touches.len() - 1);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Number, Part, PartRef};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Number, Part, PartRef, UpdateScope};
 
 use super::{
     Local, WrongValue,
@@ -88,7 +88,7 @@ impl<'k> Walk<'_, 'k, '_> {
         let lanes: Vec<Name> = self.lanes.iter().map(|(name, _)| name.clone()).collect();
         let versions = self.versions.clone();
         let atomic = match stmt {
-            Stmt::Update { atomic, .. } => Some(*atomic),
+            Stmt::Update { atomic, scope, .. } => Some((*atomic, *scope)),
             _ => None,
         };
         let at = At {
@@ -123,9 +123,16 @@ impl<'k> Walk<'_, 'k, '_> {
     }
 
     /// Whether a statement that is this atomic update, or none, may do a part. What a kernel says
-    /// to be an update may also be a read and a write, which no other thread may divide: the order
-    /// of accesses is checked elsewhere.
-    fn is_done_by(&mut self, text: &Text, atomic: Option<Atomic>, at: &At<'_>) -> bool {
+    /// to be an update may also be a read and a write, which no other thread may divide, and an
+    /// update's scope may be any: the order of accesses is checked elsewhere. The scope of what
+    /// others outside the kernel may update is the system.
+    fn is_done_by(&mut self, text: &Text, atomic: Option<(Atomic, UpdateScope)>, at: &At<'_>) -> bool {
+        // Who else updates the array is not in the program, so that no check of its order finds it.
+        let wide = text.scope == UpdateScope::System;
+        if wide && atomic.is_none_or(|(_, scope)| scope != UpdateScope::System) {
+            return false;
+        }
+        let atomic = atomic.map(|(atomic, _)| atomic);
         let (op, atomic) = match (&text.atomic, &text.update, atomic) {
             (Some(op), _, Some(atomic)) | (None, Some(op), Some(atomic)) => (op, atomic),
             (Some(_), _, None) | (None, None, Some(_)) => return false,

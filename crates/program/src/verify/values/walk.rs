@@ -237,10 +237,12 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             Stmt::Mma { .. } => {}
             // What it gives is asked in `joins`.
             Stmt::LookBack(LookBack { before, .. }) => {
-                let dtype = self.kernel.vars.get(before.0).map_or(self.program.index, |var| var.dtype);
-                let form = self.forms.opaque(dtype);
-                self.vars.insert(*before, form);
-                self.times.insert(*before, self.last);
+                for before in before {
+                    let dtype = self.kernel.vars.get(before.0).map_or(self.program.index, |var| var.dtype);
+                    let form = self.forms.opaque(dtype);
+                    self.vars.insert(*before, form);
+                    self.times.insert(*before, self.last);
+                }
             }
             Stmt::LoadMatrices { to, .. } => {
                 if let Memory::Private(array) = to.memory {

@@ -33,7 +33,7 @@ impl Generator {
     fn update(&mut self) -> Statement {
         use DType::*;
         let mut types = vec![I32, U32, I64, U64];
-        types.extend(self.floats.iter().copied().filter(|t| matches!(t, F32 | F64)));
+        types.extend(self.floats.iter().copied().filter(|t| matches!(t, F16 | BF16 | F32 | F64)));
         if self.rng.chance(5) {
             types = [vec![Bool], INTEGERS.to_vec(), self.floats.clone()].concat();
         }

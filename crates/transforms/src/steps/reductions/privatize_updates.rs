@@ -3,7 +3,7 @@
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, BinaryOp, Constraint, Diagnostic, Domain, Expr, Float,
     Instruction, KernelData, LoopKernel, Name, PartRef, Reduce, ReductionOp, Role, Tag, Tree, Type, UnaryOp,
-    UpdateOp,
+    UpdateOp, UpdateScope,
 };
 use loopwright_legality::Judgement;
 use loopwright_poly::System;
@@ -447,6 +447,7 @@ impl PrivatizeUpdates {
         let Some(op) = i.update.clone() else {
             return Err(Diagnostic::new("internal", "an update without a sign"));
         };
+        let scope = i.scope;
         let Some(neutral) = neutral(data, &op, &new.own.dtype) else {
             return Err(Diagnostic::new("internal", "an update without a neutral element"));
         };
@@ -493,6 +494,7 @@ impl PrivatizeUpdates {
         let met = is_comparable(&neutral).then(|| Expr::binary(BinaryOp::Ne, value.clone(), neutral));
         joins.push(Instruction {
             update: Some(op),
+            scope,
             predicate: met,
             ..made(&new.join.0, Access::new(&array, outside), value, &new.join.1)
         });
@@ -507,6 +509,8 @@ impl PrivatizeUpdates {
         });
         if let Some(at) = data.instructions.iter().position(|i| i.id == self.id) {
             data.instructions[at].targets = vec![updated];
+            // The copies are the block's own.
+            data.instructions[at].scope = UpdateScope::Device;
             data.instructions.splice(at + 1..at + 1, joins);
             data.instructions.insert(at, start);
         }

@@ -14,7 +14,7 @@ use loopwright_legality::Judgement;
 use crate::{
     Transform,
     rewrite::{
-        decided::{Formulas, decided},
+        decided::{Formulas, decided, decided_in_parts},
         require_instructions,
         rules::{does_what_is_declared, has_same_reductions, is_of_its_own_type, redeclare},
     },
@@ -35,9 +35,10 @@ step! {
     /// not become shorter stays. The declared kernel changes in the same way, and keeps its
     /// `origin`, with which `run --verify` compares.
     ///
-    /// A copy of an instruction, as `index_set_split` makes, has conditions that its own part of
-    /// the domain decides; they stay, since the declared instruction has both parts. Lowering folds
-    /// comparisons of numbers.
+    /// Conditions that hold in a part of a loop stay, as `i == 0` of `0 <= i < n`, since the
+    /// declared instruction has both parts; the note of the step (`explain`) names them. `peel` or
+    /// `index_set_split` gives a part a loop of its own. Lowering then folds what it compares as
+    /// numbers there, as in the first iteration, and the compiler sees the bounds of the others.
     ///
     /// Lowering and compilers do most of this by themselves. The step is for the kernel's text, and
     /// for steps that compare expressions as they are written, such as
@@ -409,6 +410,23 @@ impl Simplify {
     }
 }
 
+/// What is said of conditions that hold in a part of a loop, with the remedy.
+fn in_parts(kernel: &LoopKernel, ids: &[Name]) -> Vec<String> {
+    let note = |(id, condition, iname): (Name, Expr, Name)| {
+        let remedy = match &condition {
+            Expr::Binary(BinaryOp::Eq | BinaryOp::Ne, ..) => {
+                format!("`peel({iname}, first=1)` or `peel({iname}, last=1)`, if it is about an end of it,")
+            }
+            condition => format!("`index_set_split({iname}, {condition})`"),
+        };
+        format!(
+            "`{condition}` in `{id}` holds in a part of the loop over `{iname}`, and stays: {remedy} gives \
+             that part a loop of its own"
+        )
+    };
+    decided_in_parts(kernel, ids).into_iter().map(note).collect()
+}
+
 impl Transform for Simplify {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let declared = kernel.declared();
@@ -421,13 +439,22 @@ impl Transform for Simplify {
                 "nothing-simpler",
                 "no expression of the instructions becomes shorter with the same values",
             )
-            .help("leave the step out; `collect_common_factors` may change how results are rounded"));
+            .help(match in_parts(kernel, &self.instructions).first() {
+                Some(part) => format!("leave the step out; {part}"),
+                None => {
+                    "leave the step out; `collect_common_factors` may change how results are rounded".into()
+                }
+            }));
         }
         let after = redeclare(kernel, &|data| {
             self.change(data, &decided);
             Ok(())
         })?;
         does_what_is_declared(after)
+    }
+
+    fn notes(&self, before: &LoopKernel) -> Vec<String> {
+        in_parts(before, &self.instructions)
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {

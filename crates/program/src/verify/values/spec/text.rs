@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use loopwright_kernel_ir::{
     Combination, DType, Diagnostic, Expr, Name, Part, PartRef, ReductionOp, ReductionTypes, Share, TypeTable,
-    Typed, UpdateOp,
+    Typed, UpdateOp, UpdateScope,
 };
 use loopwright_legality::consumer;
 
@@ -27,6 +27,8 @@ pub(in crate::verify) struct Text {
     pub atomic: Option<UpdateOp>,
     /// How the instruction updates its target, atomically or not.
     pub update: Option<UpdateOp>,
+    /// Among whom its update has to be one step, if more than this launch's accesses matter.
+    pub scope: UpdateScope,
     /// The function by which an operator with a name does either.
     pub combination: Option<(Combination, Typed)>,
 }
@@ -61,6 +63,7 @@ impl Spec<'_> {
             predicate: None,
             atomic: None,
             update: None,
+            scope: UpdateScope::Device,
             combination: None,
         };
         if let Some(predicate) = &i.predicate {
@@ -95,6 +98,9 @@ impl Spec<'_> {
                     }
                 }
                 text.update.clone_from(&i.update);
+                // A declared scope may be the caller's word about its memory.
+                let declared = i.role.declared().and_then(|id| self.kernel.declared().instruction(id));
+                text.scope = declared.map_or(i.scope, |declared| i.scope.max(declared.scope));
                 if let (Part::Finish, Some(Share::Update), [reduce], [dtype]) =
                     (part.part, i.role.share(), reductions.as_slice(), text.stored.as_slice())
                 {
