@@ -357,7 +357,7 @@ mod tests {
             let expected = if first || second { Conflict::BetweenBlocks } else { Conflict::None };
             assert_eq!(cell.update(b, now, (Atomic::Add, second)), expected, "{first} {second}");
             assert_eq!(cell.update(Who::new(2, 4), now, (Atomic::Add, true)), Conflict::None);
-            assert_eq!(cell.update(Who::new(2, 4), now, (Atomic::Max, true)), Conflict::InBlock);
+            assert_eq!(cell.update(Who::new(2, 4), at(0, 0, 1, 0), (Atomic::Max, true)), Conflict::InBlock);
         }
         // Several blocks before.
         let cell = GlobalCell::default();

@@ -410,3 +410,36 @@ fn older_names_are_read() {
     let flat = r#"{"threads": 64, "items": 8, "tiles": 4, "shorter": {"after": 8, "tiles": 1}}"#;
     assert_eq!(Some(serde_json::from_str::<Flat>(flat).unwrap()), Flat::parse("flat_64x8x4_8x1"));
 }
+
+/// Conditions that hold in a part of a loop stay, and the note says what would give that part a
+/// loop of its own: not where it has one, nor of what data decide, nor of what always holds.
+#[test]
+fn simplify_names_what_holds_in_a_part() {
+    let notes = |value: &str, steps: &str| -> Vec<String> {
+        let text = format!(
+            "kernel k(x: f32[n], y: f32[n], c: i32[n], n: i32)\nassume 4 <= n\n\
+             domain {{ [i] : 0 <= i < n }}\ny[i] = {value} {{id=d}}\n"
+        );
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        let explained = Pipeline::parse(steps).unwrap().explain(&kernel);
+        explained.steps.last().unwrap().notes.clone()
+    };
+    let part = |condition: &str, remedy: &str| {
+        format!(
+            "`{condition}` in `d` holds in a part of the loop over `i`, and stays: {remedy} gives that part a \
+             loop of its own"
+        )
+    };
+    assert_eq!(
+        notes("if(i < 2 and i >= 0, 1.0, 2.0*4.0*x[i])", "simplify([d])"),
+        [part("i < 2", "`index_set_split(i, i < 2)`")]
+    );
+    assert_eq!(
+        notes("2.0*4.0*x[i] if i != n - 1", "simplify([d])"),
+        [part("i != n - 1", "`peel(i, first=1)` or `peel(i, last=1)`, if it is about an end of it,")]
+    );
+    assert_eq!(notes("if(c[i] < 2, 1.0, 2.0*4.0*x[i])", "simplify([d])"), [""; 0]);
+    assert_eq!(notes("if(i < n, 1.0, 2.0*4.0*x[i])", "simplify([d])"), [""; 0]);
+    let split = "index_set_split(i, i < 2)\nsimplify([d])";
+    assert_eq!(notes("if(i < 2, 1.0, 2.0*4.0*x[i])", split), [""; 0]);
+}

@@ -42,8 +42,8 @@ step! {
     ///
     /// let before = LoopKernel::parse("\
     /// kernel rows(k: i32[n, m], h: i32[n, 256], n: i32, m: i32)
-    /// domain { [r, i] : 0 <= r < n and 0 <= i < m }
     /// fact 0 <= k < 256
+    /// domain { [r, i] : 0 <= r < n and 0 <= i < m }
     /// h[r, k[r, i]] += 1 {id=count}
     /// ")?;
     /// let steps = Pipeline::parse("\
@@ -51,8 +51,8 @@ step! {
     /// ")?;
     /// assert_eq!(steps.apply(&before)?.to_string(), "\
     /// kernel rows(k: i32[n, m], h: i32[n, 256], n: i32, m: i32)
-    /// domain { [r, i] : 0 <= r < n and 0 <= i < m }
     /// fact 0 <= k < 256
+    /// domain { [r, i] : 0 <= r < n and 0 <= i < m }
     /// h[r, k[r, i]] += 1 {id=count, inames=r:i, scope=block}
     /// tree {
     ///     for r {
