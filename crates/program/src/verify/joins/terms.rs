@@ -121,7 +121,9 @@ impl Term {
                     }
                     (Op::Binary(op), 2) => {
                         let a = args.remove(0);
-                        Term::binary(*op, a, args.remove(0))
+                        // The type is not known here: as of unsigned numbers, only what is the same
+                        // in every type is folded.
+                        Term::binary(*op, DType::U32, a, args.remove(0))
                     }
                     // Of a constant, the type that it has now is not known.
                     (Op::Cast(_), _) if args.iter().any(|arg| arg.number().is_some()) => return None,

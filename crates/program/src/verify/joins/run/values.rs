@@ -198,9 +198,9 @@ impl Run<'_> {
         })
     }
 
-    /// What an operation makes of two values of a type in each of the wanted threads. Those that join the
-    /// same two states share what comes of it: of threads that exchange what they have, each joins
-    /// it with that of the other.
+    /// What an operation makes of two values of a type in each of the wanted threads. Those that
+    /// join the same two states share what comes of it: of threads that exchange what they have,
+    /// each joins it with that of the other.
     fn binary_of_block(
         &self,
         op: BinOp,
