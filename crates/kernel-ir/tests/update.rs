@@ -33,7 +33,8 @@ fn types_are_those_of_words_that_devices_exchange() {
     let of = |op: UpdateOp| DType::ALL.into_iter().filter(|t| op.takes(*t)).collect::<Vec<_>>();
     let integers = [DType::I32, DType::I64, DType::U32, DType::U64];
     for op in [UpdateOp::Sum, UpdateOp::Min, UpdateOp::Max] {
-        assert_eq!(of(op), [&integers[..], &[DType::F32, DType::F64]].concat());
+        let floats = [DType::F16, DType::BF16, DType::F32, DType::F64];
+        assert_eq!(of(op), [&integers[..], &floats].concat());
     }
     for op in [UpdateOp::And, UpdateOp::Or] {
         assert_eq!(of(op), integers);

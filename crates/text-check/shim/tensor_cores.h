@@ -155,14 +155,4 @@ template <int count, bool transposed, typename T> inline void store_matrices(T *
 } // namespace shim
 
 // In functions that are printed, and not called here.
-inline unsigned short __half_as_ushort(const __half value) {
-    unsigned short bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-inline __half __ushort_as_half(const unsigned short bits) {
-    __half value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 inline size_t __cvta_generic_to_shared(const void *const at) { return reinterpret_cast<size_t>(at); }

@@ -2,7 +2,7 @@
 
 use loopwright_kernel_ir::{Aff, Constraint, HardwareAxis, Name};
 use loopwright_legality::Load;
-use loopwright_poly::{Result, System};
+use loopwright_poly::Result;
 
 use super::{
     integers::Asked,
@@ -38,12 +38,7 @@ impl Reading<'_> {
         if let Some(known) = self.natural.get(&place) {
             return Ok(*known);
         }
-        let mut rows = self.context.to_vec();
-        rows.extend(self.scope_rows().iter().cloned());
-        for name in place.1.names() {
-            rows.extend(self.facts_of(&name));
-        }
-        let known = System::new(&rows)?.implies(&Constraint::nonneg(place.1.clone()))?;
+        let known = self.is_natural(place.0, &place.1)?;
         self.natural.insert(place, known);
         Ok(known)
     }

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name, UpdateScope};
 use loopwright_legality::{Load, is_coordinate};
-use loopwright_poly::{Result, Table};
+use loopwright_poly::{Result, System, Table};
 
 pub(super) use lanes::{Copied, Targets, first_lane};
 pub(super) use sets::{
@@ -92,6 +92,8 @@ pub(super) struct Reading<'p> {
     loads: Table<Name, Load>,
     /// Whether a function is not negative in a scope.
     pub natural: Table<(ScopeId, Aff), bool>,
+    /// Whether what is known of scalars that are read from data says so, too.
+    knows_scalars: bool,
 }
 
 /// Whether the body contains a barrier of the block, or a commit of asynchronous copies or a wait.
@@ -111,6 +113,24 @@ impl<'p> Reading<'p> {
         host: &[HostLoop<'p>],
         context: &'p [Constraint],
         terms: Terms,
+    ) -> Result<Self> {
+        let reading = Self::read((program, kernel), targets, host, context, terms, true)?;
+        match reading.keeps_signs()? {
+            true => Ok(reading),
+            // What a scalar was known to be where it was read does not hold of a later value.
+            false => Self::read((program, kernel), targets, host, context, terms, false),
+        }
+    }
+
+    /// Reads it, with what is known of scalars that are read from data taken for the signs of what
+    /// C's operators divide, or without.
+    fn read(
+        (program, kernel): (&'p Program, &'p DeviceKernel),
+        targets: &'p Targets,
+        host: &[HostLoop<'p>],
+        context: &'p [Constraint],
+        terms: Terms,
+        knows_scalars: bool,
     ) -> Result<Self> {
         let mut assigned = vec![0; kernel.vars.len()];
         Stmt::visit(&kernel.body, &mut |s| match s {
@@ -153,6 +173,7 @@ impl<'p> Reading<'p> {
             path: Vec::new(),
             loads: Table::default(),
             natural: Table::default(),
+            knows_scalars,
         };
         for (name, lower, upper) in host {
             let (counter, mut rows) = (Aff::var(name), Rows::default());
@@ -187,6 +208,33 @@ impl<'p> Reading<'p> {
 
     pub fn scope(&self, id: ScopeId) -> &Scope {
         &self.scopes[id]
+    }
+
+    /// Whether a function is not negative in a scope, by what is known now.
+    pub fn is_natural(&self, scope: ScopeId, aff: &Aff) -> Result<bool> {
+        let mut rows = self.context.to_vec();
+        rows.extend(self.scopes[scope].rows.iter().cloned());
+        for name in aff.names() {
+            rows.extend(self.facts_of(&name));
+        }
+        if self.knows_scalars {
+            rows.extend(self.facts().cloned());
+        }
+        System::new(&rows)?.implies(&Constraint::nonneg(aff.clone()))
+    }
+
+    /// Whether each function that was not negative by what was known of scalars where it was read
+    /// is not by what holds of all their values.
+    fn keeps_signs(&self) -> Result<bool> {
+        if self.known.is_empty() {
+            return Ok(true);
+        }
+        for ((scope, aff), known) in &self.natural {
+            if *known && !self.is_natural(*scope, aff)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The scope of what is being read.

@@ -163,8 +163,8 @@ impl<'k> Walk<'_, 'k, '_> {
         }
     }
 
-    /// C's division of signed numbers is that of the kernel where nothing is negative: refuses a part
-    /// whose statement may divide something else.
+    /// C's division of signed numbers is that of the kernel where nothing is negative: refuses a
+    /// part whose statement may divide something else.
     pub fn truncates(&mut self, scope: ScopeId) -> Result<(), WrongValue> {
         if self.rounds_down(scope)? {
             return Ok(());
