@@ -238,11 +238,15 @@ fn recorded_counts_are_those_of_today() {
         // Launches and bytes of the kernel itself were not recorded: there is one kernel, launched
         // once.
         assert_eq!((cost.own_launches, cost.own_bytes), (1.0, cost.moved_bytes), "{point}");
+        // Neither was the arithmetic by warps. No lane of this kernel is idle.
+        let warps = sweep.costs[at].operations / f64::from(h200().warp_size);
+        assert_eq!(cost.arithmetic, warps, "{point}");
         let mut recorded = Cost {
             idle: cost.idle,
             in_flight: cost.in_flight,
             own_launches: 1.0,
             own_bytes: cost.moved_bytes,
+            arithmetic: warps,
             ..sweep.costs[at]
         };
         recorded.estimate(&Machine::h200(), &h200());
