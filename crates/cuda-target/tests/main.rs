@@ -3,6 +3,7 @@
 
 mod alignment;
 mod comments;
+mod leaves;
 mod narrow_floats;
 mod slots;
 mod statements;

@@ -5,6 +5,8 @@ mod barriers;
 mod bounds;
 mod common;
 mod copies_under_way;
+mod counted_copies;
 mod faults;
 mod operations;
 mod runs;
+mod traffic;

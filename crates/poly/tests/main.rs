@@ -12,6 +12,7 @@ mod plain_against_isl;
 mod refusals_and_edges;
 mod relations_by_enumeration;
 mod short;
+mod spaces_in_messages;
 mod stored;
 mod system_by_enumeration;
 mod system_by_hand;

@@ -62,3 +62,10 @@ fn a_pair_is_asked_about_for_each_order_of_its_rounds() {
 fn accesses_of_an_element_of_each_thread_take_one_query() {
     assert_eq!(queries(include_str!("filetests/check/own_element_doubled.lwp")), 1);
 }
+
+/// Whether there is a thread for which the condition around the barrier does not hold.
+#[test]
+fn a_condition_around_a_barrier_is_asked_once() {
+    let file = include_str!("filetests/check/barrier_that_all_threads_reach_under_a_condition.lwp");
+    assert_eq!(queries(file), 1);
+}

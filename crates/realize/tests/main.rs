@@ -2,6 +2,8 @@
 //! once. Others are listed beside it in the manifest.
 
 mod common;
+mod instructions;
 mod misaligned_rows;
 mod premises;
+mod shares;
 mod verdicts;

@@ -7,4 +7,5 @@ mod dlpack;
 mod held_to_types;
 mod padding;
 mod structs;
+mod too_large;
 mod values;
