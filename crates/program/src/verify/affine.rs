@@ -225,7 +225,7 @@ impl Reading<'_> {
 }
 
 /// Whether a value is evidently not negative, since its terms are not.
-fn is_natural(value: &Value) -> bool {
+pub(super) fn is_natural(value: &Value) -> bool {
     match &value.kind {
         ValueKind::Int(v) => *v >= 0,
         ValueKind::ThreadIdx(_) | ValueKind::BlockIdx(_) => true,

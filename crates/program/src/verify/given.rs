@@ -7,18 +7,40 @@
 //! temporary before it writes it, whatever is in it, and the order of its parts is asked in
 //! `sequence`. What counts a loop, or stands for a function of inames, has one value at a time.
 //! Whether a guard leaves an assignment out is not asked here.
+//!
+//! Counters have an end: one that is doubled begins above zero, one that is halved goes to a value
+//! that is not negative ([`endless`]).
 
 use std::collections::{HashMap, HashSet};
 
 use loopwright_kernel_ir::Name;
 
-use crate::{DeviceKernel, Memory, Program, Stmt, ValueKind, VarId};
+use super::affine::is_natural;
+use crate::{DeviceKernel, Memory, Program, Step, Stmt, ValueKind, VarId};
 
 /// The first counter or index of a program that is assigned more than once, and its kernel.
 pub(super) fn given_again(program: &Program) -> Option<(Name, Name)> {
     program.kernels.iter().find_map(|kernel| {
         let var = again(program, kernel)?;
         Some((kernel.vars.get(var.0)?.name.clone(), kernel.name.clone()))
+    })
+}
+
+/// The first counter of a program that is doubled or halved and may never come to its end, and its
+/// kernel.
+pub(super) fn endless(program: &Program) -> Option<(Name, Name)> {
+    program.kernels.iter().find_map(|kernel| {
+        let mut found = None;
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            let Stmt::For { var, lower, upper, step, .. } = stmt else { return };
+            let ends = match step {
+                Step::Add(step) => *step > 0,
+                Step::Double => lower.as_int().is_some_and(|first| first > 0),
+                Step::Halve => is_natural(upper),
+            };
+            found = found.take().or_else(|| (!ends).then_some(*var));
+        });
+        Some((kernel.vars.get(found?.0)?.name.clone(), kernel.name.clone()))
     })
 }
 

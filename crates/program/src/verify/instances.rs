@@ -148,28 +148,33 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 let case = System::new(&[self.context, &scope.rows].concat())?;
                 return Ok(Some(Misfit { flaw: Flaw::Again(done.leaf), case, exact: false }));
             }
-            if !instances.conditional {
-                let scopes = together.get(&(part, done.gives));
-                let misfit = match scopes.map(Vec::as_slice) {
-                    _ if done.gives.value().is_none() && apart.contains(&part) => None,
-                    None => {
-                        match (self.lost(done.leaf, instances, scope)?, overlapping.get(&(part, done.gives)))
-                        {
-                            (Some(lost), Some(scopes)) => {
-                                self.lost_beside(lost, done.leaf, instances, scopes)?
-                            }
-                            (lost, _) => lost,
+            // Of what has a predicate only that decides.
+            let place = |id: ScopeId| match instances.conditional {
+                true => reading.scope(id).guards.unwrap_or(id),
+                false => id,
+            };
+            let places = |scopes: &Vec<ScopeId>| scopes.iter().map(|id| place(*id)).collect::<Vec<_>>();
+            let scopes = together.get(&(part, done.gives)).map(places);
+            let misfit = match scopes.as_deref() {
+                _ if done.gives.value().is_none() && apart.contains(&part) => None,
+                None => {
+                    let own = reading.scope(place(done.scope));
+                    let beside = overlapping.get(&(part, done.gives)).map(places);
+                    match (self.lost(done.leaf, instances, own)?, beside) {
+                        (Some(lost), Some(scopes)) => {
+                            self.lost_beside(lost, done.leaf, instances, &scopes)?
                         }
+                        (lost, _) => lost,
                     }
-                    // Asked once of all.
-                    Some(scopes) if scopes.first() == Some(&done.scope) => {
-                        self.lost_to_all(done.leaf, instances, scopes)?
-                    }
-                    Some(_) => None,
-                };
-                if misfit.is_some() {
-                    return Ok(misfit);
                 }
+                // Asked once of all.
+                Some(scopes) if scopes.first() == Some(&place(done.scope)) => {
+                    self.lost_to_all(done.leaf, instances, scopes)?
+                }
+                Some(_) => None,
+            };
+            if misfit.is_some() {
+                return Ok(misfit);
             }
             if !is_init && let Some(misfit) = self.extra(done.leaf, instances, scope)? {
                 return Ok(Some(misfit));

@@ -204,6 +204,12 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
         let message = format!("`{name}` in `{kernel}` is an index, and is given more than one value");
         return Finding::Refuted(Box::new(Diagnostic::new("wrong-index", message)));
     }
+    if let Some((name, kernel)) = given::endless(program) {
+        let message = format!("the loop over `{name}` in `{kernel}` may never end");
+        let help = "double from a constant above 0, halve down to what is not negative";
+        let found = Diagnostic::new("invalid-program", message).help(help);
+        return Finding::Unknown(Box::new(found));
+    }
     if let Some(found) = look_back::wrong_look_back(program) {
         return Finding::Refuted(Box::new(found));
     }
@@ -338,7 +344,7 @@ impl<'p> Check<'p> {
         let context = context(program)?;
         let first = instances::first_of_part(program);
         for (k, leaf) in program.leaves.iter().enumerate() {
-            let Some(instances) = leaf.instances.as_ref().filter(|i| !i.conditional) else { continue };
+            let Some(instances) = &leaf.instances else { continue };
             // The leaves of a part say the same.
             if first[k] != LeafId(k)
                 || instances.values.iter().all(|value| seen.contains(&(LeafId(k), *value)))

@@ -284,17 +284,32 @@ impl<'p> Reading<'p> {
     /// Goes into a scope with more constraints; gives the one before.
     fn enter(&mut self, rows: Rows, exact: bool) -> ScopeId {
         let before = self.scope;
-        let mut scope = self.scopes[before].clone();
-        for c in rows.all {
+        let guards = self.scopes[before].guards.map(|guards| self.narrowed(guards, &rows, exact));
+        self.scope = self.narrowed(before, &rows, exact);
+        self.scopes[self.scope].guards = guards;
+        before
+    }
+
+    /// Goes into the scope of a side of a predicate; gives the one before.
+    fn enter_predicate(&mut self, rows: &Rows, exact: bool) -> ScopeId {
+        let before = self.scope;
+        self.scope = self.narrowed(before, rows, exact);
+        self.scopes[self.scope].guards = self.scopes[before].guards.or(Some(before));
+        before
+    }
+
+    /// A scope like this one, with more constraints.
+    fn narrowed(&mut self, of: ScopeId, rows: &Rows, exact: bool) -> ScopeId {
+        let mut scope = self.scopes[of].clone();
+        for c in &rows.all {
             c.aff.visit_names(&mut |name| self.use_load(name, &mut scope));
-            scope.rows.push(c);
+            scope.rows.push(c.clone());
         }
         scope.unread |= !exact;
         scope.exact &= exact && rows.either.is_empty();
-        scope.either.extend(rows.either);
+        scope.either.extend(rows.either.iter().cloned());
         self.scopes.push(scope);
-        self.scope = self.scopes.len() - 1;
-        before
+        self.scopes.len() - 1
     }
 
     /// Lets a scope know of a value read from data, and of those that it was read with.
@@ -327,8 +342,10 @@ impl<'p> Reading<'p> {
                 Stmt::Declare(_) => {}
                 Stmt::Let { var, value, leaf } | Stmt::Set { var, value, leaf } => {
                     nodes.push(self.statement(&[value], None, *leaf)?);
+                    // What is declared with its value has it wherever it can be read.
+                    let is_declared = matches!(stmt, Stmt::Let { .. });
                     let mut known = match self.assigned.get(var.0) {
-                        Some(1) if value.dtype.is_integer() => self.aff(value)?,
+                        Some(1) if is_declared && value.dtype.is_integer() => self.integer(value, *leaf)?,
                         _ => None,
                     };
                     if let Some(variable) = self.kernel.vars.get(var.0)
@@ -459,7 +476,10 @@ impl<'p> Reading<'p> {
                         let exact = self.condition(cond, side, asked, &mut rows)?;
                         own.0.taken = Says::of(rows.clone(), exact);
                         self.around.push((self.scope, Decision::If(cond, side, asked)));
-                        let before = self.enter(rows, exact);
+                        let before = match note.is_predicate() {
+                            true => self.enter_predicate(&rows, exact),
+                            false => self.enter(rows, exact),
+                        };
                         own.0.scope = self.scope;
                         self.path.push(Turn::Side(side));
                         own.1 = self.nodes(body)?;
@@ -552,6 +572,9 @@ impl<'p> Reading<'p> {
                         }
                         Step::Halve => {
                             rows.all.push(Constraint::nonneg(counter.add_constant(-1)?));
+                            if let Some(end) = self.aff(upper)? {
+                                rows.all.push(Constraint::lt(&end, &counter)?);
+                            }
                             if let Some(high) = self.aff(lower)? {
                                 rows.all.push(Constraint::le(&counter, &high)?);
                             }
@@ -560,7 +583,10 @@ impl<'p> Reading<'p> {
                     };
                     self.around.push((self.scope, Decision::Bounds(lower, upper, *step)));
                     let before = self.enter(rows, exact);
-                    self.scopes[self.scope].loops.push(number);
+                    let guards = self.scopes[self.scope].guards;
+                    for scope in guards.into_iter().chain([self.scope]) {
+                        self.scopes[scope].loops.push(number);
+                    }
                     if let Some(slot) = self.values.get_mut(var.0) {
                         *slot = Some((counter, self.scopes[self.scope].loops.clone()));
                     }
@@ -579,16 +605,21 @@ impl<'p> Reading<'p> {
         Ok(nodes)
     }
 
+    /// The function that a variable is declared as, if that is what the arithmetic of its types
+    /// gives. A launch is asked of indices alone, not of values of parts.
+    fn integer(&mut self, value: &Value, leaf: Option<LeafId>) -> Result<Option<Aff>> {
+        let is_index = leaf.is_none() && value.dtype == self.program.index;
+        let asked = if is_index { Asked::All } else { Asked::Indices };
+        let Some(aff) = self.aff(value)? else { return Ok(None) };
+        Ok(self.is_integer(value, asked, &Rows::default())?.then_some(aff))
+    }
+
     /// The condition that a loop has an iteration.
     fn begins(&mut self, lower: &Value, upper: &Value, step: Step) -> Result<Says> {
         let mut rows = Rows::default();
-        let exact = match (step, self.aff(lower)?) {
-            (Step::Halve, Some(first)) => {
-                rows.all.push(Constraint::nonneg(first.add_constant(-1)?));
-                true
-            }
-            (Step::Halve, None) => false,
-            (Step::Add(_) | Step::Double, _) => self.compare(lower, upper, 1, &mut rows)?,
+        let exact = match step {
+            Step::Halve => self.compare(upper, lower, 1, &mut rows)?,
+            Step::Add(_) | Step::Double => self.compare(lower, upper, 1, &mut rows)?,
         };
         Ok(Says::of(rows, exact))
     }
@@ -599,10 +630,14 @@ impl<'p> Reading<'p> {
         let exact = match step {
             Step::Add(step) => self.below(&counter.add_constant(step)?, upper, &mut rows)?,
             Step::Double => self.below(&counter.scale(2)?, upper, &mut rows)?,
-            Step::Halve => {
-                rows.all.push(Constraint::nonneg(counter.add_constant(-2)?));
-                true
-            }
+            // Of a half that is rounded down, as neither it nor the end is negative.
+            Step::Halve => match self.aff(upper)? {
+                Some(end) => {
+                    rows.all.push(Constraint::le(&end.scale(2)?.add_constant(2)?, &counter)?);
+                    true
+                }
+                None => false,
+            },
         };
         Ok(Says::of(rows, exact))
     }
@@ -624,7 +659,9 @@ impl<'p> Reading<'p> {
                 scope.rows.push(Constraint::equal(&Aff::var(iname), value)?);
             }
         }
-        let copied = match self.lanes_of_copy(leaf, stmt, body, &scope)? {
+        let lanes = self.lanes_of_copy(leaf, stmt, body, &scope)?;
+        let unknown = matches!(lanes, Lanes::Unknown);
+        let copied = match lanes {
             Lanes::Without if of.only.is_empty() => return Ok((self.scope, None)),
             Lanes::Without => None,
             Lanes::Known(copied, rows) => {
@@ -636,6 +673,13 @@ impl<'p> Reading<'p> {
                 None
             }
         };
+        if let Some(guards) = scope.guards {
+            let mut beside = self.scopes[guards].clone();
+            beside.rows.extend(scope.rows[self.scopes[self.scope].rows.len()..].iter().cloned());
+            (beside.exact, beside.unread) = (beside.exact && scope.exact, beside.unread || unknown);
+            scope.guards = Some(self.scopes.len());
+            self.scopes.push(beside);
+        }
         self.scopes.push(scope);
         Ok((self.scopes.len() - 1, copied))
     }

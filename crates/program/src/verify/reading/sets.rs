@@ -161,8 +161,8 @@ pub(in crate::verify) struct Loop {
     pub step: Step,
     /// The functions of which the greatest is where it starts; none if that is anything else.
     pub lowers: Vec<Aff>,
-    /// The functions of which the least is the value that it ends before; none if that is anything
-    /// else.
+    /// The functions of which the least is the value that it ends before, or at if it halves; none
+    /// if that is anything else.
     pub uppers: Vec<Aff>,
     /// The scope in which the loop stands.
     pub scope: ScopeId,
@@ -198,12 +198,15 @@ impl Loop {
         let single = match step {
             Step::Add(step) => step > 0 && ends(step),
             Step::Double => known.is_some_and(|k| k > 0 && ends(k)),
-            Step::Halve => known.is_some_and(|k| k <= 1),
+            Step::Halve => {
+                let end = self.end().and_then(Aff::as_constant);
+                known.zip(end).is_some_and(|(k, end)| k / 2 <= end)
+            }
         };
         single.then_some(first)
     }
 
-    /// The value before which it ends; `None` if it is the least of several, or not affine.
+    /// The value before which it ends, or at which if it halves; `None` if it is the least of several, or not affine.
     pub fn end(&self) -> Option<&Aff> {
         single(&self.uppers)
     }
@@ -232,6 +235,8 @@ pub(in crate::verify) struct Scope {
     pub exact: bool,
     /// Whether a condition or a bound was left out, because it is not affine.
     pub unread: bool,
+    /// If predicates of the kernel stand around: the same place without what they say.
+    pub guards: Option<ScopeId>,
 }
 
 impl Scope {

@@ -241,15 +241,18 @@ impl<'k> Walk<'_, 'k, '_> {
         part: &PartRef,
         scope: ScopeId,
     ) -> Result<(), WrongValue> {
-        let Some(found) = self.predicates.last().copied() else {
+        if self.predicates.is_empty() {
             let message = format!("{part} does not stand under its predicate");
             return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
-        };
-        let Some(wanted) = self.spec.predicate(self.forms, text, at) else { return Ok(()) };
-        match self.same(wanted, found, scope)? {
-            true => Ok(()),
-            false => Err(self.wrong(format!("{part} stands under another predicate"), wanted, found)),
         }
+        let Some(wanted) = self.spec.predicate(self.forms, text, at) else { return Ok(()) };
+        // Whatever others around say would keep instances from running.
+        for found in self.predicates.clone() {
+            if !self.same(wanted, found, scope)? {
+                return Err(self.wrong(format!("{part} stands under another predicate"), wanted, found));
+            }
+        }
+        Ok(())
     }
 
     fn is_wanted(
