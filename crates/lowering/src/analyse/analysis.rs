@@ -16,7 +16,7 @@ use std::{
 use loopwright_kernel_ir::{
     Access as Element, AddressSpace, Aff, AxisSet, Constraint, DType, Diagnostic, Expr, HardwareAxis,
     Instruction, Lookup, LoopKernel, Name, Part, PartRef, Reduce, ReductionTypes, Role, Share, Tree,
-    TypeTable, UpdateOp,
+    TypeTable, UpdateOp, Via,
 };
 use loopwright_legality::{
     Access, DataReads, Execution, Load, Presence, affine_predicate, context, evaluated, executor,
@@ -251,6 +251,20 @@ impl<'k> Analysis<'k> {
     /// Whether a part is an asynchronous copy.
     pub fn copies_asynchronously(&self, part: usize) -> bool {
         self.instruction(&self.parts[part]).via.is_asynchronous()
+    }
+
+    /// Whether another lane of the warp than the one that runs an execution of a part may make this
+    /// access of it: a store of matrices, and the load of an atom's factor.
+    pub fn is_made_by_other_lanes(&self, part: usize, access: usize) -> bool {
+        let info = &self.parts[part];
+        let instruction = self.instruction(info);
+        let access = &info.execution.accesses[access];
+        match info.execution.part.part {
+            Part::Whole | Part::Finish if access.write => instruction.via == Via::Matrices,
+            Part::Update(_) => instruction.atom.is_some() && !access.write,
+            Part::Whole => instruction.targets.iter().any(|t| self.fragment(&t.array).is_some()),
+            _ => false,
+        }
     }
 
     /// The parts that write an array, in order.

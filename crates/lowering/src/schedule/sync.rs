@@ -17,6 +17,11 @@
 //! after its last one is exposed to what stands around it. Such a barrier orders nothing else,
 //! since the loop may have no iterations. Arrays of which different threads (or blocks) touch
 //! different cells throughout are recognised first, by one query for the whole array.
+//!
+//! Two accesses of one thread are in order, but for those that its part makes elsewhere: what an
+//! asynchronous copy accesses, and the elements of matrices and fragments that other lanes of the
+//! warp store and load than those which run the instances. These need an order as those of
+//! different threads do.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -92,7 +97,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             Conflicts { analysis, block, meeting, hazards, of_launches: false, accesses: HashMap::new() };
         for (array, touches) in touches {
             let written = touches.iter().any(|(p, k)| analysis.parts[*p].execution.accesses[*k].write);
-            if !written || !conflicts.copied_asynchronously(&touches) && conflicts.disjoint(&touches)? {
+            if !written || !conflicts.leave_their_threads(&touches) && conflicts.disjoint(&touches)? {
                 continue;
             }
             for (p, k) in touches {
@@ -155,10 +160,15 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         self.accesses.values().flat_map(|a| a.keys().cloned()).collect()
     }
 
-    /// Whether one of these parts copies asynchronously.
-    fn copied_asynchronously(&self, touches: &[(usize, usize)]) -> bool {
-        self.meeting == Meeting::Threads
-            && touches.iter().any(|(p, _)| self.analysis.copies_asynchronously(*p))
+    /// Whether one of these accesses may be in no order with others of the thread that runs it.
+    fn leave_their_threads(&self, touches: &[(usize, usize)]) -> bool {
+        self.meeting == Meeting::Threads && touches.iter().any(|(p, k)| self.leaves_its_thread(*p, *k))
+    }
+
+    /// Whether an access may be in no order with others of the thread that runs it: that of a copy
+    /// that is asynchronous, or one that another lane of the warp makes.
+    fn leaves_its_thread(&self, part: usize, access: usize) -> bool {
+        self.analysis.copies_asynchronously(part) || self.analysis.is_made_by_other_lanes(part, access)
     }
 
     /// Whether different threads (blocks) touch different cells in all of these accesses: all have
@@ -302,7 +312,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
     }
 
     /// The first pair of accesses that may conflict, of whose executions something holds. What an
-    /// asynchronous copy accesses is in no order with other accesses of its thread either.
+    /// asynchronous copy accesses is in no order with other accesses of its thread either; nor is
+    /// what another lane of the warp accesses in its place.
     pub fn meet_where(
         &self,
         p: usize,
@@ -310,10 +321,10 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         time: Time,
         holds: &dyn Fn(&System) -> Result<bool, Diagnostic>,
     ) -> Result<Option<Met>, Diagnostic> {
-        let meeting = match self.meeting {
+        let is_itself = p == q && time == Time::Same;
+        let meeting_of = |k: usize, l: usize| match self.meeting {
             Meeting::Threads
-                if !(p == q && time == Time::Same)
-                    && (self.analysis.copies_asynchronously(p) || self.analysis.copies_asynchronously(q)) =>
+                if !is_itself && (self.leaves_its_thread(p, k) || self.leaves_its_thread(q, l)) =>
             {
                 Meeting::Block
             }
@@ -331,7 +342,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let update = analysis.update(&analysis.parts[p]).filter(|_| !self.of_launches);
         // Those that are one step in their block alone have to be in order with those of others.
         let in_block = |p: usize| analysis.instruction(&analysis.parts[p]).scope == UpdateScope::Block;
-        let apart = meeting == Meeting::Blocks && (in_block(p) || in_block(q));
+        let apart = self.meeting == Meeting::Blocks && (in_block(p) || in_block(q));
         let alike = update.is_some() && update == analysis.update(&analysis.parts[q]) && !apart;
         let updated = |info: &PartInfo, array: &Name| {
             analysis.instruction(info).targets.iter().any(|t| t.array == *array)
@@ -345,12 +356,13 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             let owning = analysis.separate_lanes(array);
             for (i, k) in first.iter().enumerate() {
                 // Within one part at one time, each pair is queried once.
-                let from = if p == q && time == Time::Same { i } else { 0 };
+                let from = if is_itself { i } else { 0 };
                 for l in &second[from..] {
                     let (x, y) = (&a.accesses[*k], &b.accesses[*l]);
                     if !(x.write || y.write) {
                         continue;
                     }
+                    let meeting = meeting_of(*k, *l);
                     let query = Query { meeting, owning: &owning, ..self.query(time, &shared) };
                     // What only the data decide is accepted if the user has vouched for it.
                     if p == q
