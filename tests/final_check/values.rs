@@ -345,8 +345,8 @@ fn a_refusal_says_what_is_computed_and_what_should_be() {
         spoilt(SPOILS[0].1),
         "\
 error[wrong-value]: put does not compute its value in `k`
-  witness: it has to be sub(f64(sub(x[thread.x + 128*block.x], mul(2f32, \
-         w[thread.x + 128*block.x]))), 1.5f64), and is sub(f64(sub(x[thread.x + \
+  witness: it has to be sub(cast(f64, sub(x[thread.x + 128*block.x], mul(2f32, \
+         w[thread.x + 128*block.x]))), 1.5f64), and is sub(cast(f64, sub(x[thread.x + \
          128*block.x], mul(5f32, w[thread.x + 128*block.x]))), 1.5f64)"
     );
     assert_eq!(

@@ -83,6 +83,11 @@ impl Reading<'_> {
     pub fn condition(&mut self, cond: &Value, side: bool, asked: Asked, rows: &mut Rows) -> Result<bool> {
         match (&cond.kind, side) {
             (ValueKind::Bool(v), _) if *v == side => Ok(true),
+            // Nothing runs there.
+            (ValueKind::Bool(_), _) => {
+                rows.all.push(Constraint::nonneg(Aff::constant(-1)));
+                Ok(true)
+            }
             (ValueKind::Unary(UnOp::Not, a), _) => self.condition(a, !side, asked, rows),
             (ValueKind::Binary(BinOp::And, a, b), true) | (ValueKind::Binary(BinOp::Or, a, b), false) => {
                 let first = self.condition(a, side, asked, rows)?;

@@ -39,7 +39,7 @@ use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, WarpLanes};
 use loopwright_poly::{Result, System, Table};
 
 use super::reading::{AtomText, Reading, lane_of, name_of_loop};
-use crate::{Memory, Stmt, VarId};
+use crate::{Memory, Stmt, VarId, verify::Finding};
 use held::{Mirror, Mirrors};
 use texts::{Contract, Found, Loads, Loop, Product, Row, Source, Touched, numbering};
 
@@ -69,14 +69,28 @@ enum Taken {
     Held(Memory, Vec<Row>),
 }
 
-/// The first thing in a kernel's atoms that is not what the contract says.
-pub(super) fn wrong_atom(reading: &Reading<'_>) -> Result<Option<Diagnostic>> {
+/// What is wrong with an atom.
+struct Flaw {
+    why: String,
+    /// Whether that is an element which is another one than the contract says; otherwise the text
+    /// is not of a form that is followed.
+    shown: bool,
+}
+
+impl<T: Into<String>> From<T> for Flaw {
+    fn from(why: T) -> Flaw {
+        Flaw { why: why.into(), shown: false }
+    }
+}
+
+/// The first thing in a kernel's atoms that is not what the contract says, or not known to be.
+pub(super) fn wrong_atom(reading: &Reading<'_>) -> Result<Option<Finding>> {
     let (mut inside, mut stored) = (0, 0);
     let mut mirrors = Mirrors::default();
     // Products say which arrays stand for which.
     let (products, loads): (Vec<_>, Vec<_>) =
         reading.atoms.iter().partition(|text| count(text.body) + count(text.contract) > 0);
-    let mut wrongs = Vec::new();
+    let mut wrongs: Vec<Flaw> = Vec::new();
     let (stores, loads): (Vec<_>, Vec<_>) =
         loads.into_iter().partition(|text| Stmt::stores_of_matrices(text.body) > 0);
     for text in &loads {
@@ -93,18 +107,25 @@ pub(super) fn wrong_atom(reading: &Reading<'_>) -> Result<Option<Diagnostic>> {
         stored += Stmt::stores_of_matrices(text.body);
         wrongs.extend(stores::wrong_store(reading, text, &mirrors)?);
     }
-    wrongs.extend(mirrors.wrong(reading));
-    if let Some(why) = wrongs.into_iter().next() {
+    wrongs.extend(mirrors.wrong(reading).map(Flaw::from));
+    // What is shown says more than what is not followed.
+    let shown = wrongs.iter().position(|flaw| flaw.shown).unwrap_or(0);
+    if let Some(Flaw { why, shown }) = wrongs.into_iter().nth(shown) {
         let message = format!("an atom in `{}` may not compute what its contract says", reading.kernel.name);
-        return Ok(Some(Diagnostic::new("wrong-atom", message).witness(why)));
+        let found = Diagnostic::new("wrong-atom", message);
+        return Ok(Some(match shown {
+            true => Finding::Refuted(Box::new(found.witness(why))),
+            false => Finding::Unknown(Box::new(found.help(why))),
+        }));
     }
+    let without = |message: String| Finding::Refuted(Box::new(Diagnostic::new("wrong-atom", message)));
     if inside != count(&reading.kernel.body) {
         let message = format!("`{}` multiplies fragments without a contract", reading.kernel.name);
-        return Ok(Some(Diagnostic::new("wrong-atom", message)));
+        return Ok(Some(without(message)));
     }
     if stored != Stmt::stores_of_matrices(&reading.kernel.body) {
         let message = format!("`{}` stores matrices without a contract", reading.kernel.name);
-        return Ok(Some(Diagnostic::new("wrong-atom", message)));
+        return Ok(Some(without(message)));
     }
     Ok(None)
 }
@@ -124,23 +145,23 @@ fn warp_lanes(reading: &Reading<'_>) -> Found<WarpLanes> {
 }
 
 /// What is wrong with a product. Notes which arrays of fragments stand for which private arrays.
-fn wrong(reading: &Reading<'_>, text: &AtomText<'_>, mirrors: &mut Mirrors) -> Result<Option<String>> {
+fn wrong(reading: &Reading<'_>, text: &AtomText<'_>, mirrors: &mut Mirrors) -> Result<Option<Flaw>> {
     let kernel = reading.kernel;
     let warp = match warp_lanes(reading) {
         Ok(warp) => warp,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     let contract = match texts::contract(reading, text) {
         Ok(contract) => contract,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     let (loads, product) = match texts::body(reading, text) {
         Ok(body) => body,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     let places = match places(&contract, &product) {
         Ok(places) => places,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     let types = [Operand::A, Operand::B, Operand::D].map(|o| product.atom.operand(o).dtype);
     let of_array = |memory: Memory| match memory {
@@ -150,11 +171,11 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>, mirrors: &mut Mirrors) -> R
     let [a, b] = &product.factors;
     let own = [a.0, b.0, contract.to.memory].map(of_array);
     if own != types.map(Some) || contract.types != [types[0], types[1]] {
-        return Ok(Some(format!("`{}` takes elements of other types", product.atom.name())));
+        return Ok(Some(format!("`{}` takes elements of other types", product.atom.name()).into()));
     }
     if contract.conversions.iter().any(|of| of.as_ref() != product.atom.conversion()) {
         let what = product.atom.conversion().map_or_else(|| "nothing".into(), |f| format!("`{f}`"));
-        return Ok(Some(format!("`{}` rounds its factors by {what}", product.atom.name())));
+        return Ok(Some(format!("`{}` rounds its factors by {what}", product.atom.name()).into()));
     }
     let mut taken = Vec::new();
     let mut loaded = 0;
@@ -168,7 +189,7 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>, mirrors: &mut Mirrors) -> R
                 loaded += fragment.cells.len();
                 taken.push(Taken::Loaded(fragment));
             }
-            Err(why) => return Ok(Some(why)),
+            Err(why) => return Ok(Some(why.into())),
         }
     }
     if loads.len() != loaded {
@@ -184,10 +205,10 @@ fn wrong(reading: &Reading<'_>, text: &AtomText<'_>, mirrors: &mut Mirrors) -> R
         Ok(found) => found,
         Err(first) => match check.operands(&taken, [y, x], mirrors)? {
             Ok(found) => found,
-            Err(_) => return Ok(Some(first)),
+            Err(second) => return Ok(Some(Flaw { shown: first.shown && second.shown, ..first })),
         },
     };
-    Ok(mirrors.note(reading, found))
+    Ok(mirrors.note(reading, found).map(Flaw::from))
 }
 
 /// For each element of `d` that a lane holds, the values of the counters of the contract's loops
@@ -373,6 +394,8 @@ struct Check<'c, 'p> {
 /// What is known of the names around an atom, where it runs.
 struct Here {
     rows: Vec<Constraint>,
+    /// Whether that is all that is known.
+    exact: bool,
     /// The same as a system, once it is asked, and functions that were asked about: whether they
     /// are 0 there.
     asked: RefCell<(Option<System>, Table<Aff, bool>)>,
@@ -382,11 +405,12 @@ impl Here {
     fn new(reading: &Reading<'_>, text: &AtomText<'_>) -> Here {
         let touch = text.loaded.clone().chain(text.read.clone()).next();
         let scope = touch.and_then(|touch| reading.touches.get(touch)).map(|touch| touch.scope);
+        let exact = scope.is_some_and(|scope| reading.scope(scope).exact);
         let rows = scope.map_or_else(Vec::new, |scope| {
             let all = &reading.scope(scope).rows;
             all.iter().chain(reading.context).cloned().collect()
         });
-        Here { rows, asked: RefCell::default() }
+        Here { rows, exact, asked: RefCell::default() }
     }
 
     /// Whether two cells are the same one: their subscripts are, as functions, or wherever the atom
@@ -429,6 +453,16 @@ impl Here {
     }
 }
 
+/// Whether two cells are plainly different ones.
+fn are_apart(a: &[Aff], b: &[Aff]) -> Result<bool> {
+    for (a, b) in a.iter().zip(b) {
+        if a.sub(b)?.as_constant().is_some_and(|apart| apart != 0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 impl Check<'_, '_> {
     /// What differs, if these reads of the contract are the left and the right factor; otherwise
     /// which private arrays of the contract the fragments stand for.
@@ -437,7 +471,7 @@ impl Check<'_, '_> {
         taken: &[Taken],
         factors: [&Touched<'_>; 2],
         known: &Mirrors,
-    ) -> Result<Found<Vec<Mirror>>> {
+    ) -> Result<std::result::Result<Vec<Mirror>, Flaw>> {
         let mut mirrors = Vec::new();
         for ((operand, taken), factor) in [Operand::A, Operand::B].into_iter().zip(taken).zip(factors) {
             let is_private = matches!(factor.memory, Memory::Private(_));
@@ -455,13 +489,12 @@ impl Check<'_, '_> {
                     if is_private && !known.are_filled_together(factor.memory, *memory) =>
                 {
                     let name = operand.name();
-                    return Ok(Err(format!(
-                        "the fragment `{name}` is not loaded with what the contract reads"
-                    )));
+                    let why = format!("the fragment `{name}` is not loaded with what the contract reads");
+                    return Ok(Err(why.into()));
                 }
                 Taken::Held(memory, rows) => match self.mirror(operand, (*memory, rows), factor)? {
                     Ok(mirror) => mirrors.push(mirror),
-                    Err(why) => return Ok(Err(why)),
+                    Err(why) => return Ok(Err(why.into())),
                 },
             }
         }
@@ -469,7 +502,7 @@ impl Check<'_, '_> {
     }
 
     /// What differs between what is loaded of a factor and what the contract reads there.
-    fn operand(&self, operand: Operand, fragment: &Fragment, factor: &Touched<'_>) -> Result<Option<String>> {
+    fn operand(&self, operand: Operand, fragment: &Fragment, factor: &Touched<'_>) -> Result<Option<Flaw>> {
         let atom = self.atom;
         let Some(subscripts) = factor.cell.iter().cloned().collect::<Option<Vec<Aff>>>() else {
             return Ok(Some("a subscript of the contract is not affine".into()));
@@ -502,13 +535,41 @@ impl Check<'_, '_> {
                         };
                         if !is_right {
                             let at = (lane, number, k);
-                            return Ok(Some(self.differs(operand, at, &wanted, found, factor.memory)));
+                            let why = self.differs(operand, at, &wanted, found, factor.memory);
+                            let shown = match found {
+                                Some((memory, cell)) => {
+                                    *memory != factor.memory || self.are_apart(cell, &wanted)?
+                                }
+                                None => true,
+                            };
+                            return Ok(Some(Flaw { why, shown }));
                         }
                     }
                 }
             }
         }
         Ok(None)
+    }
+
+    /// Whether two cells are different ones in some execution.
+    fn are_apart(&self, a: &[Aff], b: &[Aff]) -> Result<bool> {
+        if are_apart(a, b)? {
+            return Ok(true);
+        }
+        let mut rows = self.here.rows.clone();
+        for (number, one) in self.loops.iter().enumerate() {
+            let of_loop = Aff::var(numbered(number));
+            rows.push(Constraint::lt(&of_loop, &Aff::constant(one.length))?);
+            rows.push(Constraint::nonneg(of_loop));
+        }
+        for (a, b) in a.iter().zip(b) {
+            for apart in Constraint::equal(a, b)?.negations()? {
+                if self.here.exact && !System::new(&[&rows[..], &[apart]].concat())?.is_empty()? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// What the holder of each position of each copy has loaded, of this one of the rows of a

@@ -92,7 +92,8 @@ pub(super) fn wrong_join(
                         "`{}`: the partial results of `{instruction}` are joined by `{contract}`, not by `{own}`",
                         kernel.name
                     );
-                    return Some(WrongJoin::Wrong(Box::new(Diagnostic::new("wrong-join", message))));
+                    // Two operators may be one function.
+                    return Some(WrongJoin::NotFollowed(Box::new(Diagnostic::new("wrong-join", message))));
                 }
                 states.insert(number, (instruction, reduction));
             }
@@ -157,7 +158,7 @@ pub(super) fn wrong_join(
         if let Some(of) = wrong {
             let operator = &found.join.operator;
             let message = format!("`{}` does not join the totals of tiles by `{operator}`", of.name);
-            return Some(WrongJoin::Wrong(Box::new(Diagnostic::new("wrong-join", message))));
+            return Some(WrongJoin::NotFollowed(Box::new(Diagnostic::new("wrong-join", message))));
         }
         let mut run = Run::new(kernel, program.target.warp_size, &found.join.axes, claimed, points);
         if let Err(wrong) = run.check(found.join, found.body) {

@@ -62,7 +62,8 @@
 //!   the declared facts.
 //!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run,
-//! and [`Finding::Unknown`] where guards or subscripts depend on data or are not affine.
+//! and [`Finding::Unknown`] where guards or subscripts depend on data or are not affine. What a
+//! statement or an atom computes is refuted where it has been evaluated to be something else.
 
 mod affine;
 mod atoms;
@@ -310,7 +311,7 @@ impl<'p> Check<'p> {
             return diverges(kernel, &divergence).map(Some);
         }
         if let Some(wrong) = atoms::wrong_atom(&reading)? {
-            return Ok(Some(Finding::Refuted(Box::new(wrong))));
+            return Ok(Some(wrong));
         }
         let in_inames = Reading::new(program, kernel, &self.targets, around, &context, Terms::Instances)?;
         let mut coverage = Coverage::new(&in_inames, &context);

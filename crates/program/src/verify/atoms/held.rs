@@ -24,7 +24,7 @@ use loopwright_atom::Operand;
 use loopwright_kernel_ir::{Aff, Name};
 use loopwright_poly::Result;
 
-use super::{Check, Here, Places, fragment, loop_name, numbered, texts, warp_lanes};
+use super::{Check, Flaw, Here, Places, fragment, loop_name, numbered, texts, warp_lanes};
 use crate::{
     Memory, Stmt, Value, ValueKind,
     verify::reading::{AtomText, Reading},
@@ -224,24 +224,24 @@ pub(super) fn wrong_load(
     reading: &Reading<'_>,
     text: &AtomText<'_>,
     mirrors: &Mirrors,
-) -> Result<Option<String>> {
+) -> Result<Option<Flaw>> {
     let warp = match warp_lanes(reading) {
         Ok(warp) => warp,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     let copy = match texts::copy(reading, text) {
         Ok(copy) => copy,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     let Some(mirror) = mirrors.of_array.get(&copy.to.memory) else {
         return Ok(Some("fragments are loaded that no product takes".into()));
     };
     let loads = match texts::loads_alone(reading, text) {
         Ok(loads) => loads,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     let Some(atom) = reading.program.atom(&mirror.atom) else {
-        return Ok(Some(format!("there is no atom `{}`", mirror.atom)));
+        return Ok(Some(format!("there is no atom `{}`", mirror.atom).into()));
     };
     let dtype = atom.operand(mirror.operand).dtype;
     let of_array = |memory: Memory| match memory {
@@ -250,16 +250,16 @@ pub(super) fn wrong_load(
         Memory::Global(g) => reading.program.globals.get(g).map(|array| array.dtype),
     };
     if [mirror.array, mirror.fragments, copy.from.memory].iter().any(|m| of_array(*m) != Some(dtype)) {
-        return Ok(Some(format!("`{}` takes elements of other types", atom.name())));
+        return Ok(Some(format!("`{}` takes elements of other types", atom.name()).into()));
     }
     let (rows, loops, places) = match numbers(reading, &copy, mirror, atom.shape()[2]) {
         Ok(found) => found,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     let operand = mirror.operand;
     let loaded = match fragment(reading, &loads, (atom, &loops), operand, (mirror.fragments, &rows)) {
         Ok(fragment) => fragment,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     if loads.len() != loaded.cells.len() {
         return Ok(Some("something is loaded that is no element of a fragment".into()));

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 use loopwright_kernel_ir::{Aff, Name};
 use loopwright_poly::Result;
 
-use super::{Mirrors, held::is_of_warp, loop_name, texts, warp_lanes};
+use super::{Flaw, Mirrors, are_apart, held::is_of_warp, loop_name, texts, warp_lanes};
 use crate::{
     Memory, Stmt,
     verify::reading::{AtomText, Reading, lane_of},
@@ -30,15 +30,15 @@ pub(super) fn wrong_store(
     reading: &Reading<'_>,
     text: &AtomText<'_>,
     mirrors: &Mirrors,
-) -> Result<Option<String>> {
+) -> Result<Option<Flaw>> {
     let warp = match warp_lanes(reading) {
         Ok(warp) => warp,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     let read = texts::kept(reading, text).and_then(|copy| Ok((copy, texts::stores(reading, text)?)));
     let (copy, stores) = match read {
         Ok(read) => read,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     let (Memory::Private(from), Memory::Shared(to)) = (copy.from.memory, copy.to.memory) else {
         return Ok(Some("matrices are stored from private to shared memory alone".into()));
@@ -53,7 +53,7 @@ pub(super) fn wrong_store(
     }
     if mirrors.has(copy.from.memory) {
         let name = reading.array_name(copy.from.memory);
-        return Ok(Some(format!("`{name}` stands for another array, or another one for it")));
+        return Ok(Some(format!("`{name}` stands for another array, or another one for it").into()));
     }
     // The number of an element in the private array, which has to be the same for all lanes.
     let own_place = |cell: &[Aff], values: &HashMap<Name, i64>| -> Result<Option<Aff>> {
@@ -75,7 +75,7 @@ pub(super) fn wrong_store(
     let loops: Vec<(Loop, i64)> = copy.loops.iter().map(|one| (*one, 1)).collect();
     let instances = match instances(reading, &loops) {
         Ok(instances) => instances,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Some(why.into())),
     };
     for values in &instances {
         let Some(own) = own_place(&of_from, values)? else { return by_lane() };
@@ -109,7 +109,7 @@ pub(super) fn wrong_store(
         let along = lane_of(store.to);
         let instances = match self::instances(reading, &store.loops) {
             Ok(instances) => instances,
-            Err(why) => return Ok(Some(why)),
+            Err(why) => return Ok(Some(why.into())),
         };
         for values in &instances {
             let Some(own) = own_place(&of_from, values)? else { return by_lane() };
@@ -130,20 +130,23 @@ pub(super) fn wrong_store(
                         let cell: Vec<String> = cell.iter().map(Aff::to_string).collect();
                         format!("{}[{}]", reading.array_name(copy.to.memory), cell.join(", "))
                     };
+                    let shown = found.as_ref().map_or(Ok(true), |wanted| are_apart(&cell, wanted))?;
                     let wanted = found.map(|cell| format!("to {}", text(&cell)));
                     let wanted = wanted.unwrap_or_else(|| "nowhere, or has by then".into());
-                    return Ok(Some(format!(
+                    let why = format!(
                         "element {own} of `{}` of lane {lane} is stored to {}, where the contract stores it \
                          {wanted}",
                         array.name,
                         text(&cell)
-                    )));
+                    );
+                    return Ok(Some(Flaw { why, shown }));
                 }
             }
         }
     }
-    Ok(wanted.keys().min_by_key(|(lane, own)| (*lane, own.to_string())).map(|(lane, own)| {
-        format!("element {own} of `{}` of lane {lane} is not stored, as the contract does", array.name)
+    Ok(wanted.keys().min_by_key(|(lane, own)| (*lane, own.to_string())).map(|(lane, own)| Flaw {
+        why: format!("element {own} of `{}` of lane {lane} is not stored, as the contract does", array.name),
+        shown: true,
     }))
 }
 

@@ -79,8 +79,10 @@ impl Stop {
     pub fn wrong(self, found: Diagnostic, operator: &str) -> WrongJoin {
         let wrong = |d: Diagnostic| WrongJoin::Wrong(Box::new(d));
         match self {
+            // What the operation gives is not evaluated.
             Stop::Operation => {
-                wrong(found.witness(format!("two values are combined, but not by `{operator}`")))
+                let what = format!("two values are combined, but not by `{operator}` as it is written");
+                WrongJoin::NotFollowed(Box::new(found.help(what)))
             }
             Stop::First => wrong(found.witness("it begins with another value than the neutral one")),
             Stop::LookBack(why) => wrong(found.witness(why)),

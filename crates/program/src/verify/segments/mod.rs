@@ -45,7 +45,8 @@ use block::{Machine, Stop};
 use data::{Data, room};
 use lengths::{Lengths, cases};
 use nest::Nest;
-use number::{Num, Written, hash_of_name};
+use number::{Num, Written};
+pub(super) use number::{hash, hash_of_name};
 use sizes::{Sizes, with_other_segments};
 use wanted::Interpreter;
 

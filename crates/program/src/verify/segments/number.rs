@@ -69,7 +69,7 @@ impl Num {
 pub(super) type Written = Table<(usize, i64), (Num, u32)>;
 
 /// A well-mixed hash of some numbers (the finaliser of splitmix64, in a chain).
-pub(super) fn hash(of: impl IntoIterator<Item = u64>) -> u64 {
+pub(in crate::verify) fn hash(of: impl IntoIterator<Item = u64>) -> u64 {
     of.into_iter().fold(0x9e37_79b9_7f4a_7c15, |seed, v| {
         let mut z = (seed ^ v).wrapping_add(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -79,7 +79,7 @@ pub(super) fn hash(of: impl IntoIterator<Item = u64>) -> u64 {
 }
 
 /// A hash of a name, the same in every run.
-pub(super) fn hash_of_name(name: &str) -> u64 {
+pub(in crate::verify) fn hash_of_name(name: &str) -> u64 {
     hash(name.bytes().map(u64::from))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
+use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, Name};
 use loopwright_poly::System;
 
 use super::{
@@ -226,6 +226,15 @@ impl Walk<'_, '_, '_> {
 }
 
 impl Forms {
+    /// A factor of an integer of a type, with its conversion to it.
+    fn factor(&self, form: Form, dtype: DType) -> String {
+        let text = self.text(form);
+        match self.dtype(form) == dtype {
+            true => text,
+            false => format!("cast({dtype}, {text})"),
+        }
+    }
+
     /// A form as text, for messages.
     pub fn text(&self, form: Form) -> String {
         let list = |forms: &[Form]| forms.iter().map(|f| self.text(*f)).collect::<Vec<_>>().join(", ");
@@ -234,10 +243,10 @@ impl Forms {
             Node::Constant(..) => {
                 self.as_number(form).map(|n| format!("{n}{}", n.dtype())).unwrap_or_default()
             }
-            Node::Sum(_, terms) => {
+            Node::Sum(dtype, terms) => {
                 let mut text = String::new();
                 for (product, factor) in terms.iter().rev() {
-                    let product: Vec<String> = product.iter().map(|f| self.text(*f)).collect();
+                    let product: Vec<String> = product.iter().map(|f| self.factor(*f, *dtype)).collect();
                     let sign = if *factor < 0 { "-" } else { "+" };
                     match text.is_empty() {
                         true if *factor < 0 => text.push('-'),
@@ -266,7 +275,7 @@ impl Forms {
                     Op::Unary(op) => format!("{op:?}").to_lowercase(),
                     Op::Binary(op) => format!("{op:?}").to_lowercase(),
                     Op::Select => "if".into(),
-                    Op::Cast => dtype.to_string(),
+                    Op::Cast => return format!("cast({dtype}, {})", list(args)),
                     Op::Call(name, _) => name.to_string(),
                     Op::Opaque(_) => "unknown".into(),
                 };

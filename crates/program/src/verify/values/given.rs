@@ -105,7 +105,17 @@ impl<'k> Walk<'_, 'k, '_> {
             && !self.is_done_by(text, atomic, &at)
         {
             let message = format!("{part} updates its target otherwise than the kernel says");
-            return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
+            let found = Diagnostic::new("wrong-value", message);
+            // Of operators and of scopes, what differs is not evaluated.
+            let by_kinds = match (text.atomic.as_ref().or(text.update.as_ref()), atomic) {
+                (Some(op), Some((atomic, _))) => Atomic::of(op).is_some_and(|own| own != atomic),
+                (None, Some(_)) => true,
+                _ => false,
+            };
+            return Err(match by_kinds && !matches!(atomic, Some((Atomic::By(_), _))) {
+                true => self.if_it_runs(found, scope),
+                false => found.into(),
+            });
         }
         if let Some(text) = text.filter(|t| t.predicate.is_some() && !matches!(part.part, Part::Init(_))) {
             self.under_predicate(&text, &at, part, scope)?;
@@ -243,14 +253,27 @@ impl<'k> Walk<'_, 'k, '_> {
     ) -> Result<(), WrongValue> {
         if self.predicates.is_empty() {
             let message = format!("{part} does not stand under its predicate");
-            return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
+            let found = Diagnostic::new("wrong-value", message);
+            let holds = self.forms.number(Number::Bool(true));
+            let wanted = self.spec.predicate(self.forms, text, at);
+            return Err(match wanted.is_some_and(|wanted| self.differ(wanted, holds, scope)) {
+                true => WrongValue::Wrong(Box::new(found)),
+                false => found.into(),
+            });
         }
         let Some(wanted) = self.spec.predicate(self.forms, text, at) else { return Ok(()) };
         // Whatever others around say would keep instances from running.
         for found in self.predicates.clone() {
-            if !self.same(wanted, found, scope)? {
-                return Err(self.wrong(format!("{part} stands under another predicate"), wanted, found));
+            if self.same(wanted, found, scope)? {
+                continue;
             }
+            // One of the two may hold where the other does not.
+            let others = self.conditions.iter().copied().filter(|c| *c != found).collect();
+            let all = std::mem::replace(&mut self.conditions, others);
+            let wrong =
+                self.wrong(format!("{part} stands under another predicate"), wanted, found, scope);
+            self.conditions = all;
+            return Err(wrong);
         }
         Ok(())
     }
@@ -265,7 +288,7 @@ impl<'k> Walk<'_, 'k, '_> {
         let part = &leaf.part;
         if place.as_ref() != Some(&wanted.place) || subscripts.len() != wanted.subscripts.len() {
             let message = format!("{part} writes something else than its target");
-            return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
+            return Err(self.if_it_runs(Diagnostic::new("wrong-value", message), scope));
         }
         for (found, own) in subscripts.iter().zip(&wanted.subscripts) {
             if !self.same(*own, *found, scope)? {
@@ -273,6 +296,7 @@ impl<'k> Walk<'_, 'k, '_> {
                     format!("{part} writes another element than its target"),
                     *own,
                     *found,
+                    scope,
                 ));
             }
         }
@@ -284,7 +308,7 @@ impl<'k> Walk<'_, 'k, '_> {
             return Ok(filling);
         }
         let message = format!("{part} does not compute its value in `{}`", self.kernel.name);
-        Err(self.wrong(message, wanted.value, value))
+        Err(self.wrong(message, wanted.value, value, scope))
     }
 
     fn not_followed(&self, part: &PartRef) -> WrongValue {
@@ -292,7 +316,16 @@ impl<'k> Walk<'_, 'k, '_> {
         WrongValue::NotFollowed(Box::new(Diagnostic::new("wrong-value", message)))
     }
 
-    pub fn wrong(&self, message: String, wanted: Form, found: Form) -> WrongValue {
+    /// The refusal of a statement that does something else than the kernel says, wherever it runs.
+    pub fn if_it_runs(&mut self, found: Diagnostic, scope: ScopeId) -> WrongValue {
+        match self.runs(scope) {
+            true => WrongValue::Wrong(Box::new(found)),
+            false => found.into(),
+        }
+    }
+
+    /// The refusal of a form that is not the kernel's.
+    pub fn wrong(&mut self, message: String, wanted: Form, found: Form, scope: ScopeId) -> WrongValue {
         let (own, other) = (self.forms.text(wanted), self.forms.text(found));
         let diagnostic = Diagnostic::new("wrong-value", message);
         if self.forms.is_opaque(wanted) || self.forms.is_opaque(found) {
@@ -305,10 +338,16 @@ impl<'k> Walk<'_, 'k, '_> {
             words.sort();
             words
         };
-        let witness = match words(&own) == words(&other) {
-            true => format!("it has to be {own}, and is that before or after another write"),
-            false => format!("it has to be {own}, and is {other}"),
+        let (witness, unless) = match words(&own) == words(&other) {
+            true => (
+                format!("it has to be {own}, and is that before or after another write"),
+                "which may have left it as it was",
+            ),
+            false => (format!("it has to be {own}, and is {other}"), "which is not found to differ"),
         };
-        WrongValue::Wrong(Box::new(diagnostic.witness(witness)))
+        match self.differ(wanted, found, scope) {
+            true => WrongValue::Wrong(Box::new(diagnostic.witness(witness))),
+            false => diagnostic.help(format!("{witness}, {unless}")).into(),
+        }
     }
 }

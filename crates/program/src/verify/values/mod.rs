@@ -26,10 +26,13 @@
 //!   that holds for the instances, and for nothing else that it runs for.
 //!
 //! Joins of partial results are checked elsewhere (`joins`), and so is what flattened nests compute
-//! (`segments`). What is not followed is unknown, and refused.
+//! (`segments`). What is not followed is unknown, and refused. So are forms that are not found to
+//! be equal, but for those that are different numbers in some execution (`differ`), which are
+//! refuted.
 
 mod buffers;
 mod compare;
+mod differ;
 mod filling;
 mod forms;
 mod given;
@@ -50,9 +53,9 @@ use walk::Walk;
 
 /// What is wrong with a value.
 pub(super) enum WrongValue {
-    /// It is another one than the kernel's.
+    /// It is another one than the kernel's, in some execution that there is.
     Wrong(Box<Diagnostic>),
-    /// The check does not know what it is, so that nothing is shown.
+    /// The check does not know what it is, or whether it is another one, so that nothing is shown.
     NotFollowed(Box<Diagnostic>),
 }
 
@@ -132,7 +135,7 @@ impl<'k> Values<'k> {
             if other || of.insert(place, local).is_some_and(|own| own != local) {
                 let message =
                     format!("`{}` keeps different values in one place, or one in several", kernel.name);
-                return Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))));
+                return Err(WrongValue::from(Diagnostic::new("wrong-value", message)));
             }
             Ok(())
         };

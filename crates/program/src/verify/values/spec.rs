@@ -34,7 +34,7 @@ pub(super) fn version(versions: &Versions, place: &Place, time: Version) -> Vers
 
 /// The kernel, and the forms of its parts.
 pub(in crate::verify) struct Spec<'k> {
-    kernel: &'k LoopKernel,
+    pub kernel: &'k LoopKernel,
     program: &'k Program,
     pub lookup: Lookup<'k>,
     types: TypeTable<'k>,

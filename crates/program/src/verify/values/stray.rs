@@ -17,13 +17,13 @@
 use loopwright_kernel_ir::{Diagnostic, Name, Part};
 
 use super::{Local, WrongValue, forms::Place, local, walk::Walk};
-use crate::{Leaf, Memory, Program, Stmt, Value};
+use crate::{Leaf, Memory, Program, Stmt, Value, verify::reading::ScopeId};
 
 impl<'k> Walk<'_, 'k, '_> {
     /// Whether a statement that gives no value may write what it writes.
-    pub fn is_stray(&mut self, stmt: &'k Stmt) -> Result<(), WrongValue> {
+    pub fn is_stray(&mut self, stmt: &'k Stmt, scope: ScopeId) -> Result<(), WrongValue> {
         if let Some(array) = stmt.published() {
-            return self.of_kernel(Memory::Global(array)).map_or(Ok(()), |name| Err(self.stray(name)));
+            return self.of_kernel(Memory::Global(array)).map_or(Ok(()), |name| Err(self.stray(name, scope)));
         }
         // That it writes what the contract of its atom does is shown by `atoms`.
         if let Stmt::StoreMatrices { .. } = stmt {
@@ -32,7 +32,7 @@ impl<'k> Walk<'_, 'k, '_> {
         if let Some(to) = stmt.written()
             && let Memory::Global(_) = to.element.memory
         {
-            return self.of_kernel(to.element.memory).map_or(Ok(()), |name| Err(self.stray(name)));
+            return self.of_kernel(to.element.memory).map_or(Ok(()), |name| Err(self.stray(name, scope)));
         }
         if self.has_nest {
             return Ok(());
@@ -40,7 +40,7 @@ impl<'k> Walk<'_, 'k, '_> {
         let Some(place) = local(stmt).and_then(|l| self.holders.get(&l).cloned()) else { return Ok(()) };
         let (instruction, number) = match &place {
             Place::State(id, n, _) | Place::Carried(id, n, _) => (id.clone(), *n),
-            Place::Array(array) => return Err(self.stray(array)),
+            Place::Array(array) => return Err(self.stray(array, scope)),
         };
         if self.joining {
             return Ok(());
@@ -57,9 +57,9 @@ impl<'k> Walk<'_, 'k, '_> {
             && scans
             && let Some(value) = stmt.value()
         {
-            return self.begins(value, &place);
+            return self.begins(value, &place, scope);
         }
-        Err(self.stray(&instruction))
+        Err(self.stray(&instruction, scope))
     }
 
     /// Whether a statement of which data decide for which instance it runs writes its target, or
@@ -87,7 +87,8 @@ impl<'k> Walk<'_, 'k, '_> {
             return Ok(());
         };
         let message = format!("{} {what} `{array}` in `{}`, unlike the kernel", leaf.part, self.kernel.name);
-        Err(WrongValue::Wrong(Box::new(Diagnostic::new("wrong-value", message))))
+        // Whether it runs, data decide.
+        Err(Diagnostic::new("wrong-value", message).into())
     }
 
     /// The name of an array in global memory that the kernel has too. A program may have others, of
@@ -100,7 +101,7 @@ impl<'k> Walk<'_, 'k, '_> {
     }
 
     /// Accumulators that begin anew, for a round of a scan, have the neutral value.
-    fn begins(&mut self, value: &'k Value, place: &Place) -> Result<(), WrongValue> {
+    fn begins(&mut self, value: &'k Value, place: &Place, scope: ScopeId) -> Result<(), WrongValue> {
         let form = self.value(value);
         match self.spec.neutral(self.forms, place)? {
             Some(neutral) if neutral == form => Ok(()),
@@ -111,14 +112,15 @@ impl<'k> Walk<'_, 'k, '_> {
                 ),
                 neutral.unwrap_or(form),
                 form,
+                scope,
             )),
         }
     }
 
     /// The refusal of a statement that writes the array, or the accumulator of the instruction.
-    fn stray(&self, what: &Name) -> WrongValue {
+    fn stray(&mut self, what: &Name, scope: ScopeId) -> WrongValue {
         let message =
             format!("a statement in `{}` that is of no part of the kernel writes `{what}`", self.kernel.name);
-        WrongValue::Wrong(Box::new(Diagnostic::new("stray-write", message)))
+        self.if_it_runs(Diagnostic::new("stray-write", message), scope)
     }
 }

@@ -181,7 +181,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 }
                 (Some(leaf), number, _) if leaf.decided_by_data => self.of_nest(stmt, leaf, number)?,
                 (Some(_), Some(_), _) => {}
-                _ => self.is_stray(stmt)?,
+                _ => self.is_stray(stmt, scope)?,
             }
             self.statement(stmt, scope)?;
         }
@@ -279,11 +279,13 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                     Some((vars, buffers, versions)) => {
                         let one = std::mem::replace(&mut self.buffers, buffers);
                         (self.vars, self.versions) = (vars, versions);
+                        let fails = self.forms.unary(UnaryOp::Not, DType::Bool, cond);
                         if note.is_predicate() {
-                            let fails = self.forms.unary(UnaryOp::Not, DType::Bool, cond);
                             self.predicates.push(fails);
                         }
+                        self.conditions.push(fails);
                         self.body(otherwise)?;
+                        self.conditions.pop();
                         if note.is_predicate() {
                             self.predicates.pop();
                         }
