@@ -80,36 +80,68 @@ pub fn matching(
     atom: &Atom,
     used: &AtomUse,
 ) -> Result<Factors, Diagnostic> {
+    let [m, n, k] = &used.axes;
+    // What it computes, by the names of the kernel's inames.
     let refuse = |code: &'static str, why: String| {
-        Diagnostic::new(code, format!("`{}` does not compute `{}`: {why}", atom.name(), instruction.id))
+        let equation = format!("d[{m}, {n}] += a[{m}, {k}] * b[{n}, {k}]");
+        let message = format!(
+            "`{}` does not compute `{}`: with m={m}, n={n} and k={k} it is `{equation}`, and {why}",
+            atom.name(),
+            instruction.id
+        );
+        Diagnostic::new(code, message)
     };
     let reductions = instruction.reductions();
     let [reduce] = reductions.as_slice() else {
-        let why = format!("it updates one sum, and `{}` has {}", instruction.id, reductions.len());
+        let why = format!("`{}` has {} sums, not one", instruction.id, reductions.len());
         return Err(refuse("atom-shape", why));
     };
     if instruction.predicate.is_some() || instruction.scan.is_some() {
-        let why = "its updates are under a predicate, or of a scan".into();
-        return Err(refuse("atom-shape", why).help("move the predicate to what uses the result"));
+        let (what, help) = match &instruction.predicate {
+            Some(predicate) => {
+                (format!("under the predicate `{predicate}`"), "move the predicate to what uses the result")
+            }
+            None => ("of a scan".into(), "only sums have atoms"),
+        };
+        let why = format!("the updates of `{}` are {what}", instruction.id);
+        return Err(refuse("atom-shape", why).help(help));
     }
     if !lookup.kernel().operator(&reduce.op).is_some_and(|operator| adds(&operator)) {
-        let why = format!("it adds, and `{}` is the operator of the reduction", reduce.op);
+        let why = format!("`{}`, the operator of the reduction, does not add", reduce.op);
         return Err(refuse("atom-operator", why));
     }
     let rounds = atom.operand(Operand::D).dtype == DType::F16;
-    let (x, y, conversion) = factors(reduce, rounds).ok_or_else(|| {
-        let why = "the term is not the product of two elements of arrays".to_string();
-        refuse("atom-product", why)
-            .help("write `cast(f32, a[i, k]) * cast(f32, b[k, j])`, and scale what uses the result")
+    let (x, y, conversion, types) = factors(reduce, rounds).ok_or_else(|| {
+        let term: Vec<String> = reduce.args.iter().map(ToString::to_string).collect();
+        let why = format!("`{}` is not the product of two elements of arrays", term.join(", "));
+        let (of_sum, factor) = (atom.operand(Operand::D).dtype, atom.operand(Operand::A).dtype);
+        let of = |element: String| match (atom.conversion(), factor == of_sum) {
+            (Some(f), _) => format!("{f}({element})"),
+            (None, true) => element,
+            (None, false) => format!("cast({of_sum}, {element})"),
+        };
+        let (a, b) = (of(format!("a[{m}, {k}]")), of(format!("b[{k}, {n}]")));
+        refuse("atom-product", why).help(format!("write `{a} * {b}`, and scale what uses the result"))
     })?;
     if conversion.as_ref() != atom.conversion() {
         let of = |f: Option<&Name>| f.map_or_else(|| "as they are".into(), |f| format!("rounded by `{f}`"));
         let (takes, has) = (of(atom.conversion()), of(conversion.as_ref()));
-        let why = format!("it multiplies the factors {takes}, and `{}` has them {has}", instruction.id);
+        let why = format!("it takes the factors {takes}, where `{}` has them {has}", instruction.id);
         let help = match atom.conversion() {
-            Some(f) => format!("declare the rounding: `sum(k, {f}(a[i, k]) * {f}(b[k, j]))`"),
+            Some(f) => format!("declare the rounding: `sum({k}, {f}(a[{m}, {k}]) * {f}(b[{k}, {n}]))`"),
             None => "leave the rounding out, or take an atom that has it".into(),
         };
+        return Err(refuse("atom-product", why).help(help));
+    }
+    // In another type the product may be another number.
+    let of_sum = atom.operand(Operand::D).dtype;
+    let is_other = |dtype: &DType| {
+        let of_factor = [Operand::A, Operand::B].map(|operand| atom.operand(operand).dtype);
+        *dtype != of_sum && !of_factor.contains(dtype) && !(rounds && *dtype == DType::F32)
+    };
+    if let Some(other) = types.into_iter().find(is_other) {
+        let why = format!("it multiplies in {of_sum}, where the factors are converted to {other}");
+        let help = format!("write `cast({of_sum}, ...)`, or take an atom that adds in {other}");
         return Err(refuse("atom-product", why).help(help));
     }
     let has = |access: &Access, axis: usize| -> Result<bool, Diagnostic> {
@@ -121,14 +153,13 @@ pub fn matching(
                 None => None,
             };
             let Some(subscript) = subscript else {
-                let why = format!("`{e}` in `{access}` is not a linear function of `m` and `n`");
+                let why = format!("`{e}` in `{access}` is not a linear function of `{m}` and `{n}`");
                 return Err(refuse("atom-operand", why));
             };
             found |= subscript.factors[axis] != 0;
         }
         Ok(found)
     };
-    let [m, n, _] = &used.axes;
     let (a, b) = match (has(&x, 0)?, has(&y, 0)?) {
         (true, _) => (x, y),
         (false, true) => (y, x),
@@ -148,7 +179,7 @@ pub fn matching(
         let found: Option<DType> = lookup.array(&access.array).and_then(|array| array.dtype.known());
         if found.is_some_and(|found| found != wanted) {
             let found = found.map_or_else(String::new, |t| t.to_string());
-            let why = format!("it takes {wanted} for `{access}`, which is {found}");
+            let why = format!("its `{}` is {wanted}, where `{access}` is {found}", operand.name());
             return Err(refuse("atom-type", why).help(others(lookup, found.as_str())));
         }
     }
@@ -200,13 +231,17 @@ fn others(lookup: &Lookup<'_>, dtype: &str) -> String {
     }
 }
 
-/// The factors of the term of a reduction without conversions of types, and the function that both
-/// are rounded by, if there is one. `rounds`: products may be converted to the type of the sum.
-fn factors(reduce: &Arc<Reduce>, rounds: bool) -> Option<(Access, Access, Option<Name>)> {
-    fn element(e: &Expr) -> Option<(Access, Option<Name>)> {
+/// The factors of the term of a reduction without conversions of types, the function that both are
+/// rounded by, if there is one, and the types that they are converted to. `rounds`: products may be
+/// converted to the type of the sum.
+fn factors(reduce: &Arc<Reduce>, rounds: bool) -> Option<(Access, Access, Option<Name>, Vec<DType>)> {
+    fn element(e: &Expr, types: &mut Vec<DType>) -> Option<(Access, Option<Name>)> {
         match e {
             Expr::Subscript(access) => Some((access.clone(), None)),
-            Expr::Cast(_, inner) => element(inner),
+            Expr::Cast(to, inner) => {
+                types.extend(to.known());
+                element(inner, types)
+            }
             Expr::Call { function, args, .. } => match args.as_slice() {
                 [Expr::Subscript(access)] => Some((access.clone(), Some(function.clone()))),
                 _ => None,
@@ -221,6 +256,7 @@ fn factors(reduce: &Arc<Reduce>, rounds: bool) -> Option<(Access, Access, Option
         term => term,
     };
     let Expr::Binary(BinaryOp::Mul, x, y) = term else { return None };
-    let ((x, of_x), (y, of_y)) = (element(x)?, element(y)?);
-    (of_x == of_y).then_some((x, y, of_x))
+    let mut types = Vec::new();
+    let ((x, of_x), (y, of_y)) = (element(x, &mut types)?, element(y, &mut types)?);
+    (of_x == of_y).then_some((x, y, of_x, types))
 }

@@ -49,7 +49,8 @@ fn half_precision_k8() {
 
 #[test]
 fn bytes_k32() {
-    let float8 = ["mma_m16n8k32_e4m3", "mma_m16n8k32_e5m2", "mma_m16n8k32_e5m2_e4m3"];
+    let float8 =
+        ["mma_m16n8k32_e4m3", "mma_m16n8k32_e5m2", "mma_m16n8k32_e5m2_e4m3", "mma_m16n8k32_e4m3_e5m2"];
     for name in ["mma_m16n8k32_s8", "mma_m16n8k32_u8"].into_iter().chain(float8) {
         holds(name, Operand::A, 16, |g, t, i| {
             let row = if (0..4).contains(&i) || (8..12).contains(&i) { g } else { g + 8 };
@@ -154,6 +155,7 @@ fn every_atom_is_held_to_a_formula() {
         "mma_m16n8k32_e4m3",
         "mma_m16n8k32_e5m2",
         "mma_m16n8k32_e5m2_e4m3",
+        "mma_m16n8k32_e4m3_e5m2",
         "mma_m8n8k4_f64",
         "mma_m16n8k16_f16_f16",
         "mma_m16n8k8_tf32",

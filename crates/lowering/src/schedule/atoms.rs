@@ -125,7 +125,8 @@ impl Planner<'_, '_> {
         if state != [atom.operand(Operand::D).dtype] {
             let found = state.first().map_or_else(String::new, ToString::to_string);
             let why = format!("it adds in {}, and the sum is {found}", atom.operand(Operand::D).dtype);
-            return Err(refuse("atom-type", why).help("convert the factors: `cast(f32, a[i, k])`"));
+            let help = format!("convert the factors: `cast({}, ...)`", atom.operand(Operand::D).dtype);
+            return Err(refuse("atom-type", why).help(help));
         }
         let registers = self.registers(&atom, used).ok_or_else(|| {
             refuse(
@@ -146,7 +147,7 @@ impl Planner<'_, '_> {
             [Constraint::nonneg(Aff::constant(last).sub(&Aff::var(k))?), Constraint::nonneg(Aff::var(k))];
         for end in &ends {
             if !inside.implies(end)? {
-                return Err(refuse("atom-length", format!("`{k}` does not go from 0 to {}", last + 1)));
+                return Err(refuse("atom-length", format!("`{k}`, its `k`, does not go from 0 to {last}")));
             }
         }
         let lanes = info.lanes.clone();
@@ -176,7 +177,8 @@ impl Planner<'_, '_> {
             for term in end.0.iter().flatten() {
                 let inside = Aff::var(k).scale(term.denominator)?.sub(&term.aff)?.scale(sign)?;
                 if !whole.implies(&Constraint::nonneg(inside))? {
-                    let why = format!("`{k}` does not go from 0 to {} in each iteration around it", last + 1);
+                    let why =
+                        format!("`{k}`, its `k`, does not go from 0 to {last} in each iteration around it");
                     return Err(refuse("atom-length", why)
                         .help("leave the loops around a box as its split made them"));
                 }

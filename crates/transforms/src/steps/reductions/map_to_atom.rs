@@ -131,7 +131,7 @@ fn fit(
         if found.is_empty() {
             let (name, length) = (["m", "n", "k"][axis], atom.shape()[axis]);
             let place = if axis == 2 { "of its reduction" } else { "around it, without a tag," };
-            return Err(format!("no loop {place} goes from 0 to {length}, as `{name}` does"));
+            return Err(format!("no loop {place} goes from 0 to {}, as `{name}` does", length - 1));
         }
     }
     let [of_m, of_n, of_k] = &candidates;

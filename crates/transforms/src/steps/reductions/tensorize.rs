@@ -45,7 +45,9 @@ step! {
     /// (added in `f16`, by an operator whose state is `f16`), `mma_m16n8k8_tf32`,
     /// `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), these with `_truncated` (of `truncate_to_tf32`,
     /// which costs no instruction), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes, in `i32`),
-    /// `mma_m8n8k4_f64`, from sm_80 on; `mma_m16n8k4_f64`, `mma_m16n8k8_f64` and
+    /// `mma_m8n8k4_f64`, from sm_80 on; `mma_m16n8k32_e4m3`, `mma_m16n8k32_e5m2`,
+    /// `mma_m16n8k32_e5m2_e4m3`, `mma_m16n8k32_e4m3_e5m2` (added in `f32`, of which devices may
+    /// keep fewer bits), from sm_89 on; `mma_m16n8k4_f64`, `mma_m16n8k8_f64` and
     /// `mma_m16n8k16_f64`, from sm_90 on; `mma_m16n16k4_f16` (Volta's box of 8 x 8 x 4 for each
     /// quad pair), from sm_70 on. A kernel's text may declare others (`atom NAME { ... }`).
     ///
@@ -241,7 +243,13 @@ pub(super) fn require_length(
     if low == Some(0) && high == Some(length - 1) {
         return Ok(());
     }
-    let message = format!("`{axis}` of `{}` goes from 0 to {length}, and `{iname}` does not", atom.name());
+    let range = match (low, high) {
+        (Some(low), Some(high)) => format!("goes from {low} to {high}"),
+        _ => "has other bounds".into(),
+    };
+    let last = length - 1;
+    let message =
+        format!("`{axis}` of `{}` goes from 0 to {last}, and the kernel's `{iname}` {range}", atom.name());
     Err(Diagnostic::new("atom-length", message)
         .help(format!("split it first, as split_iname({iname}, {length}), and give the inner iname")))
 }
@@ -353,8 +361,14 @@ impl Transform for Tensorize {
             if lanes.len() > 2 {
                 kernel = Reorder::new(lanes.iter().chain(&registers).cloned()).apply(&kernel)?;
             }
-            let lane = fresh(&kernel, "lane");
-            kernel = JoinInames::new(lanes).named(lane.clone()).apply(&kernel)?;
+            let lane = match lanes.as_slice() {
+                [only] => only.clone(),
+                _ => {
+                    let lane = fresh(&kernel, "lane");
+                    kernel = JoinInames::new(lanes).named(lane.clone()).apply(&kernel)?;
+                    lane
+                }
+            };
             kernel = TagInames { tags: vec![(lane, Tag::Lane)] }.apply(&kernel)?;
         }
         kernel.edit(|data| {
