@@ -25,8 +25,8 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, HardwareAxis, Instruction, Lookup, LoopKernel,
-    Name, Part, PartRef, ReductionOp, Role, Struct, Tree,
+    AddressSpace, Aff, Arg, Constraint, DeviceFunction, Diagnostic, Expr, HardwareAxis, Instruction, Lookup,
+    LoopKernel, Name, Part, PartRef, ReductionOp, Role, Struct, Tree,
 };
 use loopwright_layout::Layout;
 use loopwright_legality::{Executor, Presence, consumer, context, executor, flat_nests};
@@ -50,6 +50,17 @@ pub(super) fn wrong_claim(kernel: &LoopKernel, program: &Program) -> Result<Opti
     }
     if let Some(why) = declared::wrong_array(kernel, program) {
         return Ok(Some(refusal(why)));
+    }
+    let own = |known: &DeviceFunction, f: &DeviceFunction| {
+        (&known.name, &known.params, known.result) == (&f.name, &f.params, f.result)
+            && known.source.trim() == f.source.trim()
+    };
+    let foreign = program.functions.iter().find(|f| !kernel.functions.iter().any(|known| own(known, f)));
+    if let Some(foreign) = foreign {
+        return Ok(Some(refusal(format!("the function `{}` is none of the kernel's", foreign.name))));
+    }
+    if let Some(foreign) = program.atoms.iter().find(|atom| !kernel.atoms.contains(atom)) {
+        return Ok(Some(refusal(format!("the atom `{}` is none of the kernel's", foreign.name()))));
     }
     let claims = Claims::new(kernel, program)?;
     if let Some(wrong) = claims.coordinates() {

@@ -1,14 +1,14 @@
 //! Whether the arrays of a program are those that the kernel declares, and each device kernel has
 //! the parameters that its text uses.
 //!
-//! Lengths, strides and sizes are expressions of the scalars on both sides. They are compared by
-//! numbers: at several sizes that the assumptions allow, an array has to have the lengths, the
-//! strides and the size that its declaration gives, computed here from its axes, their order and
-//! their padding. Whether offsets are those of subscripts and strides is asked in `width`.
+//! Lengths, strides and sizes are expressions of the scalars on both sides. What the declaration
+//! gives, computed here from its axes, their order and their padding, is a function of the scalars
+//! or a product of such. A function has to be the same one in the program; products are compared by
+//! numbers, at several sizes that the assumptions allow. Whether offsets are those of subscripts and strides is asked in `width`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Array, Expr, LoopKernel, Name};
+use loopwright_kernel_ir::{AddressSpace, Aff, Arg, Array, Expr, LoopKernel, Name};
 use loopwright_poly::System;
 
 use crate::{
@@ -74,6 +74,18 @@ impl Touched {
 fn in_kernel(program: &Program, kernel: &DeviceKernel, all: &mut Touched) -> Option<String> {
     let touched = Touched::of(kernel);
     let name = |number: usize| program.globals.get(number).map_or("?", |g| g.name.as_str());
+    // A launch that begins early waits for what the ones before it have written.
+    let is_written = |number: usize| program.globals.get(number).is_some_and(|g| g.written);
+    let kept = kernel.params.iter().find_map(|p| match p {
+        Param::Global { global, exchanged: false, .. } if kernel.early => {
+            (touched.read.contains(global) && is_written(*global)).then_some(*global)
+        }
+        _ => None,
+    });
+    if let Some(number) = kept {
+        let name = name(number);
+        return Some(format!("`{}` may begin before `{name}` is written, and reads it early", kernel.name));
+    }
     let is_table = |number: usize| program.globals.get(number).is_some_and(|g| g.table().is_some());
     let parameter = |number: usize| {
         kernel.params.iter().find_map(|p| match p {
@@ -193,6 +205,13 @@ fn other_layout(tried: &[BTreeMap<Name, i64>], array: &Array, global: &Global) -
     if array.axes.len() != global.shape.len() || array.axes.len() != global.strides.len() {
         return Some(String::new());
     }
+    let found = global.shape.iter().chain(&global.strides).chain([&global.size]);
+    for (wanted, found) in functions(array).into_iter().zip(found) {
+        let affine = |value: &Value| value.affine(&mut |_| Ok::<_, ()>(None)).ok().flatten();
+        if wanted.is_some_and(|wanted| affine(found) != Some(wanted)) {
+            return Some(String::new());
+        }
+    }
     for sizes in tried {
         let lookup = |name: &Name| sizes.get(name).copied();
         let of = |value: &Value| eval_host(value, &lookup);
@@ -206,6 +225,31 @@ fn other_layout(tried: &[BTreeMap<Name, i64>], array: &Array, global: &Global) -
         }
     }
     None
+}
+
+/// As [`numbers`], those that are functions of the scalars.
+fn functions(array: &Array) -> Vec<Option<Aff>> {
+    let product = |a: &Aff, b: &Aff| match (a.as_constant(), b.as_constant()) {
+        (Some(k), _) => b.scale(k).ok(),
+        (_, Some(k)) => a.scale(k).ok(),
+        _ => None,
+    };
+    let lengths: Vec<Option<Aff>> = array.axes.iter().map(|a| a.length.to_aff()).collect();
+    let mut strides = vec![None; lengths.len()];
+    let mut dense = Some(Aff::constant(1));
+    for k in array.storage_order().into_iter().rev() {
+        let axis = &array.axes[k];
+        match &axis.stride {
+            Some(stride) => strides[k] = stride.to_aff(),
+            None => {
+                strides[k].clone_from(&dense);
+                let padded = lengths[k].as_ref().and_then(|n| n.add_constant(axis.padding.into()).ok());
+                dense = dense.zip(padded).and_then(|(dense, padded)| product(&dense, &padded));
+            }
+        }
+    }
+    let size = dense.filter(|_| array.axes.iter().all(|axis| axis.stride.is_none()));
+    lengths.into_iter().chain(strides).chain([size]).collect()
 }
 
 /// The lengths of the axes, their strides and the number of elements, as the array is declared.

@@ -8,6 +8,9 @@
 //! `sequence`. What counts a loop, or stands for a function of inames, has one value at a time.
 //! Whether a guard leaves an assignment out is not asked here.
 //!
+//! No body declares what one around it has declared ([`declared_again`]): in languages like C that
+//! is another variable, without the value of the one outside.
+//!
 //! Counters have an end: one that is doubled begins above zero, one that is halved goes to a value
 //! that is not negative ([`endless`]).
 
@@ -22,6 +25,35 @@ use crate::{DeviceKernel, Memory, Program, Step, Stmt, ValueKind, VarId};
 pub(super) fn given_again(program: &Program) -> Option<(Name, Name)> {
     program.kernels.iter().find_map(|kernel| {
         let var = again(program, kernel)?;
+        Some((kernel.vars.get(var.0)?.name.clone(), kernel.name.clone()))
+    })
+}
+
+/// The first variable of a program that is declared again where it is known, and its kernel.
+pub(super) fn declared_again(program: &Program) -> Option<(Name, Name)> {
+    fn in_body(body: &[Stmt], known: &mut HashSet<VarId>) -> Option<VarId> {
+        let mut own = Vec::new();
+        for stmt in body {
+            let declares: Vec<VarId> = stmt.declared().collect();
+            if let Some(again) = declares.iter().find(|var| !known.insert(**var)) {
+                return Some(*again);
+            }
+            let inside = stmt.bodies().find_map(|body| in_body(body, known));
+            if inside.is_some() {
+                return inside;
+            }
+            match stmt {
+                Stmt::For { var, .. } => drop(known.remove(var)),
+                _ => own.extend(declares),
+            }
+        }
+        own.iter().for_each(|var| {
+            known.remove(var);
+        });
+        None
+    }
+    program.kernels.iter().find_map(|kernel| {
+        let var = in_body(&kernel.body, &mut HashSet::new())?;
         Some((kernel.vars.get(var.0)?.name.clone(), kernel.name.clone()))
     })
 }

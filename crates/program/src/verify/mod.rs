@@ -17,7 +17,8 @@
 //! 4. *Indices have one type* (`width`): the range of every index and offset that is printed is
 //!    among those that are checked at launch.
 //! 5. *Variables are assigned before they are read* (`given`), and what is read of local arrays is
-//!    written: a value private to a thread may be left out only if nothing reads it.
+//!    written: a value private to a thread may be left out only if nothing reads it. What is
+//!    assigned, stored or copied has the type of its place (`types`).
 //! 6. *Atoms do what their contract says* (`atoms`): each lane's results are those of the
 //!    statements that the hardware instruction stands for, element by element, and whole warps run
 //!    it.
@@ -82,6 +83,7 @@ mod order;
 mod reading;
 mod segments;
 mod sequence;
+mod types;
 mod uniform;
 mod values;
 mod vouched;
@@ -194,6 +196,9 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
         };
         return Finding::Refuted(Box::new(found));
     }
+    if let Some(why) = types::wrong_type(program) {
+        return Finding::Refuted(Box::new(Diagnostic::new("invalid-program", why)));
+    }
     if let Some(found) = layouts::wrong_layout(program) {
         return Finding::Refuted(Box::new(found));
     }
@@ -204,6 +209,10 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
     if let Some((name, kernel)) = given::given_again(program) {
         let message = format!("`{name}` in `{kernel}` is an index, and is given more than one value");
         return Finding::Refuted(Box::new(Diagnostic::new("wrong-index", message)));
+    }
+    if let Some((name, kernel)) = given::declared_again(program) {
+        let message = format!("`{name}` is declared again in `{kernel}`, where it is known already");
+        return Finding::Refuted(Box::new(Diagnostic::new("invalid-program", message)));
     }
     if let Some((name, kernel)) = given::endless(program) {
         let message = format!("the loop over `{name}` in `{kernel}` may never end");
@@ -331,6 +340,15 @@ impl<'p> Check<'p> {
         self.queries += order.queries;
         if let Some(meeting) = meeting {
             return describe(&reading, &meeting).map(Some);
+        }
+        if let Some(name) = order.not_exchanged()? {
+            let message = format!(
+                "threads of `{}` pass values to each other through `{name}`, which is not said to be \
+                 exchanged",
+                kernel.name
+            );
+            let found = Diagnostic::new("invalid-program", message);
+            return Ok(Some(Finding::Unknown(Box::new(found))));
         }
         if let Some(found) = flights::check(&reading, &context, &mut self.queries)? {
             return Ok(Some(found));

@@ -39,7 +39,7 @@ use super::{
     reading::{Barrier, Loop, Node, Reading, ScopeId, Touch, TouchId},
     uniform::Varying,
 };
-use crate::{Memory, Scope as SyncScope};
+use crate::{Memory, Param, Scope as SyncScope};
 use pair::Iteration;
 pub(super) use pair::Meeting;
 use ways::{End, Ends, Way};
@@ -136,6 +136,53 @@ impl<'r, 'p> Order<'r, 'p> {
             self.body(&reading.body)?;
         }
         Ok(self.found.take())
+    }
+
+    /// The first array in global memory through which threads of a block may pass values, behind
+    /// barriers that order them, and which is no parameter that says so.
+    pub fn not_exchanged(&mut self) -> Result<Option<Name>> {
+        let reading = self.reading;
+        for param in &reading.kernel.params {
+            let Param::Global { global, written: true, exchanged: false } = param else { continue };
+            let own = |write: bool| {
+                let is_own = move |t: &&Touch| t.memory == Memory::Global(*global) && t.write == write;
+                reading.touches.iter().filter(is_own)
+            };
+            for read in own(false) {
+                for written in own(true) {
+                    if self.may_meet(read, written)? {
+                        return Ok(Some(reading.array_name(Memory::Global(*global))));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether different threads of a block may touch one element, at whatever times.
+    fn may_meet(&mut self, x: &Touch, y: &Touch) -> Result<bool> {
+        let other =
+            |aff: &Aff| aff.rename(&|n| (is_own(n) && !shared_name(n, Who::Threads)).then(|| primed(n)));
+        let (a, b) = (self.reading.scope(x.scope), self.reading.scope(y.scope));
+        let mut rows = [self.context, &a.rows].concat();
+        for c in &b.rows {
+            rows.push(Constraint { kind: c.kind, aff: other(&c.aff)? });
+        }
+        for (s, t) in x.cell.iter().zip(&y.cell) {
+            if let (Some(s), Some(t)) = (s, t) {
+                rows.push(Constraint::equal(s, &other(t)?)?);
+            }
+        }
+        let both = self.number(rows)?;
+        for axis in self.axes(Who::Threads) {
+            let (own, foreign) = (Aff::var(&axis), Aff::var(primed(&axis)));
+            for differ in [Constraint::lt(&own, &foreign)?, Constraint::lt(&foreign, &own)?] {
+                if !self.is_empty(both, &differ)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     fn touch(&self, id: TouchId) -> &'r Touch {

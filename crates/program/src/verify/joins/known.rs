@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use loopwright_kernel_ir::DType;
+
 use super::{Holder, parts::Parts, terms::Term};
 use crate::{BinOp, UnOp, Value, ValueKind, VarId};
 
@@ -95,11 +97,19 @@ pub(super) fn known(term: Option<Term>) -> Known {
     term.map_or(Known::Nothing, |term| Known::Term(Rc::new(term)))
 }
 
+/// A number as its type has it.
+pub(super) fn rounded(number: f64, dtype: DType) -> f64 {
+    match dtype {
+        DType::F32 => f64::from(number as f32),
+        _ => number,
+    }
+}
+
 pub(super) fn constant(value: &Value) -> Option<Known> {
     match &value.kind {
         ValueKind::Int(v) => Some(Known::Int(*v)),
         ValueKind::Bool(v) => Some(Known::Int((*v).into())),
-        ValueKind::Float(v) => Some(Known::Float(*v)),
+        ValueKind::Float(v) => Some(Known::Float(rounded(*v, value.dtype))),
         ValueKind::Unary(UnOp::Neg, a) => match constant(a)? {
             Known::Int(v) => Some(Known::Int(v.saturating_neg())),
             Known::Float(v) => Some(Known::Float(-v)),
@@ -146,8 +156,6 @@ pub(super) fn computed(op: BinOp, a: i64, b: i64) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use loopwright_kernel_ir::DType;
-
     use super::*;
 
     /// Both sides of every limit: negative numbers, zero, equal operands, the ends of the type.

@@ -270,8 +270,7 @@ impl<'k> Walk<'_, 'k, '_> {
             // One of the two may hold where the other does not.
             let others = self.conditions.iter().copied().filter(|c| *c != found).collect();
             let all = std::mem::replace(&mut self.conditions, others);
-            let wrong =
-                self.wrong(format!("{part} stands under another predicate"), wanted, found, scope);
+            let wrong = self.wrong(format!("{part} stands under another predicate"), wanted, found, scope);
             self.conditions = all;
             return Err(wrong);
         }

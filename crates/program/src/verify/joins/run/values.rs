@@ -7,7 +7,7 @@ use loopwright_poly::Table;
 
 use super::{
     super::{
-        known::{Cell, Known, Values, computed, known},
+        known::{Cell, Known, Values, computed, known, rounded},
         parts::Parts,
         terms::{Op, Term},
     },
@@ -70,7 +70,7 @@ impl Run<'_> {
         Ok(match &value.kind {
             ValueKind::Int(v) => Values::same(Known::Int(*v)),
             ValueKind::Bool(v) => Values::same(Known::Int((*v).into())),
-            ValueKind::Float(v) => Values::same(Known::Float(*v)),
+            ValueKind::Float(v) => Values::same(Known::Float(rounded(*v, value.dtype))),
             ValueKind::ThreadIdx(axis) => {
                 (0..threads).map(|t| Known::Int(self.coordinates(t)[*axis] as i64)).collect()
             }
