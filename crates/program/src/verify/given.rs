@@ -16,10 +16,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loopwright_kernel_ir::Name;
+use loopwright_kernel_ir::{Name, Part, PartRef};
 
-use super::affine::is_natural;
-use crate::{DeviceKernel, Memory, Program, Step, Stmt, ValueKind, VarId};
+use super::{affine::is_natural, reading::Reading};
+use crate::{DeviceKernel, Leaf, Memory, Program, Step, Stmt, ValueKind, VarId};
 
 /// The first counter or index of a program that is assigned more than once, and its kernel.
 pub(super) fn given_again(program: &Program) -> Option<(Name, Name)> {
@@ -27,6 +27,41 @@ pub(super) fn given_again(program: &Program) -> Option<(Name, Name)> {
         let var = again(program, kernel)?;
         Some((kernel.vars.get(var.0)?.name.clone(), kernel.name.clone()))
     })
+}
+
+/// The first part of a reduction that a device kernel adds to, or takes the result of, where it
+/// gives no first value: accumulators begin anew with each launch.
+pub(super) fn not_begun(reading: &Reading<'_>) -> Option<PartRef> {
+    let program = reading.program;
+    let parts = || {
+        let leaves = reading.done.iter().filter(|done| done.gives.value().is_some());
+        leaves.filter_map(|done| program.leaves.get(done.leaf.0)).filter(|leaf| !leaf.decided_by_data)
+    };
+    let begun: HashSet<(&Name, usize)> = parts()
+        .filter_map(|leaf| match leaf.part.part {
+            Part::Init(number) => Some((&leaf.part.instruction, number)),
+            _ => None,
+        })
+        .collect();
+    let all = program.leaves.iter().filter(|leaf| !leaf.decided_by_data);
+    let begins: HashSet<(&Name, usize)> = all
+        .filter_map(|leaf| match leaf.part.part {
+            Part::Init(number) => Some((&leaf.part.instruction, number)),
+            _ => None,
+        })
+        .collect();
+    let needs = |leaf: &&Leaf| {
+        let of = &leaf.part.instruction;
+        begins.iter().any(|(id, number)| {
+            let reads = match leaf.part.part {
+                Part::Update(own) => own == *number,
+                Part::Finish => true,
+                Part::Init(_) | Part::Whole => false,
+            };
+            *id == of && reads && !begun.contains(&(*id, *number))
+        })
+    };
+    parts().find(needs).map(|leaf| leaf.part.clone())
 }
 
 /// The first variable of a program that is declared again where it is known, and its kernel.

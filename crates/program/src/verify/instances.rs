@@ -12,7 +12,8 @@
 //!   A loop that counts a multiple of an iname must advance by that multiple, from a value that is
 //!   divisible by it. A loop that counts nothing of the kernel must not run twice.
 //!
-//! The initialisation of accumulators may run more often than it has instances. Joins of partial
+//! The initialisation of accumulators may run more often than it has instances, but not in loops
+//! over inames of which it has none. Joins of partial
 //! results belong to no part. An iname that no loop counts has a single value. Instances may be
 //! excluded by a condition on data.
 
@@ -143,6 +144,9 @@ impl<'r, 'p> Coverage<'r, 'p> {
             let Some(instances) = &leaf.instances else { continue };
             let scope = reading.scope(done.scope);
             let is_init = matches!(leaf.part.part, Part::Init(_));
+            if is_init && let Some(misfit) = self.begins_again(done.leaf, instances, done.scope)? {
+                return Ok(Some(misfit));
+            }
             let counts = |number: &usize| reading.loops[*number].counter.is_some();
             if done.gives.value().is_some() && !scope.loops.iter().all(counts) {
                 let case = System::new(&[self.context, &scope.rows].concat())?;
@@ -181,6 +185,19 @@ impl<'r, 'p> Coverage<'r, 'p> {
             }
         }
         Ok(None)
+    }
+
+    /// A first value that is given in a loop over an iname of which it has no instances: what has
+    /// been added in one iteration is lost in the next.
+    fn begins_again(&self, leaf: LeafId, instances: &Instances, scope: ScopeId) -> Result<Option<Misfit>> {
+        let scope = self.reading.scope(scope);
+        let known = |iname: &Name| instances.constraints.iter().any(|c| c.aff.mentions(iname));
+        let again = |number: &usize| self.reading.loops[*number].inames.iter().any(|iname| !known(iname));
+        if !scope.loops.iter().any(again) {
+            return Ok(None);
+        }
+        let case = System::new(&[self.context, &scope.rows].concat())?;
+        Ok(Some(Misfit { flaw: Flaw::Again(leaf), case, exact: false }))
     }
 
     /// All instances, each with the threads that have to run it.

@@ -94,7 +94,9 @@ use std::{
     fmt,
 };
 
-use loopwright_kernel_ir::{Constraint, Diagnostic, KernelData, LoopKernel, Name, ReductionOp, TypeTable};
+use loopwright_kernel_ir::{
+    Aff, Constraint, Diagnostic, KernelData, LoopKernel, Name, ReductionOp, TypeTable,
+};
 use loopwright_legality::is_coordinate;
 use loopwright_poly::{Result, System, remembering};
 
@@ -329,6 +331,10 @@ impl<'p> Check<'p> {
         if let Some(misfit) = misfit {
             return Ok(Some(misfits(program, &kernel.name, &misfit)?));
         }
+        if let Some(part) = given::not_begun(&in_inames) {
+            let message = format!("the accumulator of {part} has no first value in `{}`", kernel.name);
+            return Ok(Some(Finding::Refuted(Box::new(Diagnostic::new("no-value", message)))));
+        }
         match self.values.as_mut().map(|values| values.check(kernel, &in_inames)) {
             Some(Err(WrongValue::Wrong(found))) => return Ok(Some(Finding::Refuted(found))),
             Some(Err(WrongValue::NotFollowed(found))) => return Ok(Some(Finding::Unknown(found))),
@@ -429,8 +435,15 @@ fn misfits(program: &Program, kernel: &Name, misfit: &Misfit) -> Result<Finding>
     };
     // Facts and the kernel's scalars may rule out what a point has for an element.
     let by_data = misfit.case.names().iter().any(|name| name.contains('['));
+    let mut typed = Vec::new();
+    for scalar in program.scalars().filter(|s| s.dtype.is_integer()) {
+        let (low, high) = integers::limits(scalar.dtype);
+        let (low, high) = (low.max(-integers::FAR), high.min(integers::FAR));
+        typed.push(Constraint::le(&Aff::constant(low), &Aff::var(&scalar.name))?);
+        typed.push(Constraint::le(&Aff::var(&scalar.name), &Aff::constant(high))?);
+    }
     let point = match misfit.exact && !by_data {
-        true => misfit.case.sample(&BTreeMap::new())?,
+        true => misfit.case.with(&typed)?.sample(&BTreeMap::new())?,
         false => None,
     };
     let Some(point) = point else { return Ok(Finding::Unknown(Box::new(found))) };

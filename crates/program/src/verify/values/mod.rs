@@ -142,11 +142,15 @@ impl<'k> Values<'k> {
         for (local, place) in found {
             learn(local, place, &mut of)?;
         }
+        let mut scans = false;
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            scans |= matches!(stmt, Stmt::Collective { join, .. } if join.scan);
+        });
         for (local, id, n, number) in inits {
             let state = Place::State(id.clone(), n, number);
             // A scan in rounds gives the first value to the total that it carries.
             let place = match of.get(&state) {
-                Some(own) if *own != local => Place::Carried(id, n, number),
+                Some(own) if *own != local && scans => Place::Carried(id, n, number),
                 _ => state,
             };
             learn(local, place, &mut of)?;
