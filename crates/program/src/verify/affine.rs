@@ -229,15 +229,38 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a value is evidently not negative, since its terms are not.
+/// Whether a value is evidently not negative, by its operations alone.
 pub(super) fn is_natural(value: &Value) -> bool {
+    least(value).is_some_and(|least| least >= 0)
+}
+
+/// What a value is not below, by its operations alone.
+fn least(value: &Value) -> Option<i64> {
+    let divisor = |value: &Value| value.as_int().filter(|k| *k > 0);
     match &value.kind {
-        ValueKind::Int(v) => *v >= 0,
-        ValueKind::ThreadIdx(_) | ValueKind::BlockIdx(_) => true,
-        ValueKind::Binary(BinOp::Add | BinOp::Mul | BinOp::TruncDiv | BinOp::TruncRem, a, b) => {
-            is_natural(a) && is_natural(b)
-        }
-        _ => false,
+        ValueKind::Int(v) => Some(*v),
+        ValueKind::ThreadIdx(_) | ValueKind::BlockIdx(_) => Some(0),
+        ValueKind::Binary(op, a, b) => match op {
+            BinOp::Add => least(a)?.checked_add(least(b)?),
+            BinOp::Mul => (least(a)? >= 0 && least(b)? >= 0).then_some(0),
+            BinOp::FloorMod => divisor(b).map(|_| 0),
+            BinOp::TruncDiv | BinOp::FloorDiv => {
+                (least(a)? >= 0 && least(b).is_some_and(|b| b >= 0)).then_some(0)
+            }
+            BinOp::TruncRem => match least(a) {
+                Some(dividend) if dividend >= 0 => least(b).is_some_and(|b| b >= 0).then_some(0),
+                _ => divisor(b).map(|k| 1 - k),
+            },
+            BinOp::Min => Some(least(a)?.min(least(b)?)),
+            BinOp::Max => least(a).max(least(b)),
+            BinOp::BitAnd => {
+                let natural = |side: &Value| least(side).is_some_and(|side| side >= 0);
+                (natural(a) || natural(b)).then_some(0)
+            }
+            BinOp::Shr => (least(a)? >= 0).then_some(0),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -150,6 +150,11 @@ impl<'r, 'p> Order<'r, 'p> {
             };
             for read in own(false) {
                 for written in own(true) {
+                    // What a nest reads that data divide among threads is followed on numbers.
+                    let by_data = |touch: &Touch| reading.is_decided_by_data(touch.leaf);
+                    if by_data(read) && by_data(written) {
+                        continue;
+                    }
                     if self.may_meet(read, written)? {
                         return Ok(Some(reading.array_name(Memory::Global(*global))));
                     }

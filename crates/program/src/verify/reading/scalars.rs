@@ -192,6 +192,17 @@ impl Reading<'_> {
                 );
             }
             ValueKind::Binary(BinOp::BitAnd, a, b) => a.as_int().or(b.as_int()),
+            ValueKind::Var(var) => {
+                let held = self.values.get(var.0).and_then(|held| held.as_ref()?.0.as_var().cloned());
+                let Some(load) = held.as_ref().and_then(|name| self.load_of(name)) else {
+                    return Ok(Vec::new());
+                };
+                let is_written = self.program.writes(&load);
+                return Ok(match is_written {
+                    true => Vec::new(),
+                    false => declared_of(&self.program.facts, &load, scalar),
+                });
+            }
             _ => None,
         };
         match greatest.filter(|k| *k >= 0) {
@@ -231,8 +242,11 @@ impl Reading<'_> {
     pub(super) fn renew(&mut self, stmt: &Stmt) -> Result<()> {
         let Some((scalar, holder)) = self.given_scalar(stmt) else { return Ok(()) };
         if holder.is_none() {
-            // Of what an element of memory holds nothing is known.
-            self.known.insert(scalar.clone(), Vec::new());
+            match stmt {
+                Stmt::Store { value, .. } => self.know_scalar(value, scalar.clone())?,
+                // Of what else an element of memory may hold nothing is known.
+                _ => drop(self.known.insert(scalar.clone(), Vec::new())),
+            }
             if let Some(Destination::Elements(to)) = stmt.destination()
                 && !to.element.subscripts.is_empty()
             {

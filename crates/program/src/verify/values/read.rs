@@ -196,11 +196,22 @@ impl<'k> Walk<'_, 'k, '_> {
                 Some(aff) => self.is_natural(&aff, &claims, scope)?,
                 None => false,
             };
-            if !natural {
+            if !natural && !self.is_remainder(form) {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Whether a number is what is left of a division by one above zero, rounded down.
+    fn is_remainder(&self, form: Form) -> bool {
+        match self.forms.node(form) {
+            Node::Op(Op::Binary(BinOp::FloorMod), _, args) => {
+                let by = args.get(1).and_then(|by| self.forms.as_number(*by)).and_then(Number::as_i64);
+                by.is_some_and(|by| by > 0)
+            }
+            _ => false,
+        }
     }
 
     /// Whether a function is not negative in a scope, and these are within their types.
