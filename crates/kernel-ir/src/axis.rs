@@ -11,6 +11,7 @@
 use std::{
     fmt,
     ops::{Index, IndexMut},
+    sync::LazyLock,
 };
 
 use loopwright_poly::Aff;
@@ -109,8 +110,11 @@ impl HardwareAxis {
 
     /// A thread's coordinate along the axis, as a function of the hardware's indices.
     pub fn position(self) -> Aff {
+        // Asked for with every part: all share one name for each axis.
+        static POSITIONS: LazyLock<PerAxis<Aff>> =
+            LazyLock::new(|| PerAxis::from_fn(|axis| Aff::var(axis.coordinate())));
         match self {
-            HardwareAxis::Block(_) | HardwareAxis::Grid(_) => Aff::var(self.coordinate()),
+            HardwareAxis::Block(_) | HardwareAxis::Grid(_) => POSITIONS[self].clone(),
         }
     }
 

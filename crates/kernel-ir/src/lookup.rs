@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use loopwright_poly::{Aff, Constraint, Name, Table, TableSet, table_for};
 
 use crate::{
-    Arg, Array, AxisSet, Domain, Instruction, KernelData, Part, PartRef, Scalar, TypeTable,
+    Arg, Array, AxisSet, Domain, Instruction, KernelData, Part, PartRef, Scalar, Tag, TypeTable,
     reduction::enclosing_reductions,
 };
 
@@ -33,6 +33,7 @@ pub struct Lookup<'k> {
     writers: OnceCell<Table<&'k str, Vec<usize>>>,
     types: OnceCell<TypeTable<'k>>,
     axes_in_use: OnceCell<AxisSet>,
+    tags: OnceCell<Table<&'k str, Tag>>,
 }
 
 impl<'k> Lookup<'k> {
@@ -51,6 +52,7 @@ impl<'k> Lookup<'k> {
             writers: OnceCell::new(),
             types: OnceCell::new(),
             axes_in_use: OnceCell::new(),
+            tags: OnceCell::new(),
         };
         // Backwards, so that of equal names the first stays.
         for (k, i) in kernel.instructions.iter().enumerate().rev() {
@@ -130,6 +132,15 @@ impl<'k> Lookup<'k> {
             let on_axis = self.kernel.tags.iter().filter_map(|(iname, tag)| Some((iname, tag.axis()?)));
             on_axis.filter(|(iname, _)| over.contains(*iname)).map(|(_, axis)| axis).collect()
         })
+    }
+
+    /// The tag of an iname, as [`KernelData::tag`].
+    pub fn tag(&self, iname: &str) -> Tag {
+        let tags = self.tags.get_or_init(|| {
+            let tagged = self.kernel.tags.iter().map(|(iname, tag)| (iname.as_str(), *tag));
+            tagged.chain(self.kernel.flat.keys().map(|iname| (iname.as_str(), Tag::Flat))).collect()
+        });
+        tags.get(iname).copied().unwrap_or(Tag::Seq)
     }
 
     /// The kernel that these tables are about.
@@ -331,5 +342,37 @@ impl KernelData {
     pub fn instances(&self, part: &PartRef) -> Vec<Constraint> {
         let lookup = Lookup::new(self);
         lookup.instances(&lookup.part_inames(part))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Dim, LoopKernel, Name, Tag};
+
+    use super::*;
+
+    #[test]
+    fn tags_are_those_of_the_kernel() {
+        let text = "\
+kernel rows(x: f32[n, 128], y: f32[n], n: i32)
+domain { [i, j] : 0 <= i < n and 0 <= j < 128 }
+y[i] = sum(j, x[i, j])
+";
+        let tagged = [("i", Tag::Block(Dim::X)), ("j", Tag::Thread(Dim::Y))];
+        let mut kernel = LoopKernel::parse(text).unwrap();
+        for (iname, tag) in tagged {
+            assert_eq!(Lookup::new(&kernel).tag(iname), Tag::Seq);
+            kernel = kernel
+                .edit::<()>(|data| {
+                    data.tags.insert(Name::new(iname), tag);
+                    Ok(())
+                })
+                .unwrap();
+            let lookup = Lookup::new(&kernel);
+            for name in ["i", "j", "n", "x"] {
+                assert_eq!(lookup.tag(name), kernel.tag(name), "{name}");
+            }
+            assert_eq!(lookup.tag(iname), tag);
+        }
     }
 }

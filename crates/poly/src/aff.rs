@@ -186,7 +186,7 @@ impl Aff {
     pub fn coefficient(&self, name: &str) -> i64 {
         self.terms
             .iter()
-            .find_map(|(term, c)| matches!(term, Term::Var(n) if **n == *name).then_some(*c))
+            .find_map(|(term, c)| matches!(term, Term::Var(n) if n.is(name)).then_some(*c))
             .unwrap_or(0)
     }
 
@@ -198,7 +198,7 @@ impl Aff {
     /// Whether the name occurs, including inside divisions.
     pub fn mentions(&self, name: &str) -> bool {
         self.terms.iter().any(|(term, _)| match term {
-            Term::Var(n) => **n == *name,
+            Term::Var(n) => n.is(name),
             Term::Div(div) => div.numerator.mentions(name),
         })
     }
@@ -313,7 +313,7 @@ impl Aff {
         if !self.mentions(name) {
             return Ok(self.clone());
         }
-        self.substitute(&|n| (**n == *name).then(|| by.clone()))
+        self.substitute(&|n| n.is(name).then(|| by.clone()))
     }
 
     /// Its value for the values of names that `values` gives, or `None` if one is missing or the

@@ -28,12 +28,21 @@ impl Name {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether it has this text. Names of one length, such as `t1` and `t2`, mostly differ in their
+    /// last byte, which is looked at before the rest is compared.
+    #[inline]
+    pub(crate) fn is(&self, text: &str) -> bool {
+        let (own, other) = (self.0.as_bytes(), text.as_bytes());
+        own.len() == other.len() && own.last() == other.last() && own == other
+    }
 }
 
-/// Most compared names are clones of each other and share their text.
+/// Most names that are equal are clones of each other and share their text.
 impl PartialEq for Name {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || *self.0 == *other.0
+        Arc::ptr_eq(&self.0, &other.0) || self.is(&other.0)
     }
 }
 
@@ -95,5 +104,21 @@ impl fmt::Display for Name {
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_equal_if_their_texts_are() {
+        let texts = ["", "a", "b", "ab", "bb", "ba", "t1", "t2", "s1", "t11"];
+        for (k, one) in texts.iter().enumerate() {
+            for (j, other) in texts.iter().enumerate() {
+                let names = (Name::new(one), Name::new(other));
+                assert_eq!((names.0 == names.1, names.0.is(other)), (k == j, k == j), "{one} {other}");
+            }
+        }
     }
 }

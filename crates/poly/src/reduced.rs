@@ -8,7 +8,7 @@
 use crate::{
     Error, Result,
     eliminate::substitute_units,
-    rows::{Reduced as Divided, Rows, combine, mul_add, reduce},
+    rows::{Reduced as Divided, Rows, mul_add, reduce},
 };
 
 /// The rows of a system, reduced.
@@ -66,7 +66,9 @@ impl Reduced {
         for (pivot, equality) in &self.solved {
             if row[*pivot] != 0 {
                 let factor = row[*pivot].checked_mul(-equality[*pivot]).ok_or(Error::Overflow)?;
-                row = combine(1, &row, factor, equality)?;
+                for (entry, solved) in row.iter_mut().zip(equality) {
+                    *entry = mul_add(*entry, factor, *solved)?;
+                }
             }
         }
         Ok(self.kept.iter().map(|column| row[*column]).collect())

@@ -52,6 +52,14 @@ const PUNCTUATION: &[&str] = &[
     "|", "^", "~", ".", "?", "!", "@",
 ];
 
+/// The entry of `PUNCTUATION` at the start of a text. Most differ from it in the first byte, which
+/// is looked at before the rest is compared.
+fn punctuation(bytes: &[u8]) -> Option<&'static str> {
+    let first = bytes.first()?;
+    let starts = |p: &&&str| p.as_bytes().first() == Some(first) && bytes.starts_with(p.as_bytes());
+    PUNCTUATION.iter().find(starts).copied()
+}
+
 fn is_ident_start(c: u8) -> bool {
     c.is_ascii_alphabetic() || c == b'_'
 }
@@ -126,7 +134,7 @@ pub(crate) fn lex(text: &str) -> Vec<Token> {
         } else if let Some(length) = quoted(&bytes[at..]) {
             at += length;
             Tok::Quoted
-        } else if let Some(p) = PUNCTUATION.iter().find(|p| text[at..].starts_with(**p)) {
+        } else if let Some(p) = punctuation(&bytes[at..]) {
             at += p.len();
             Tok::Punct(p)
         } else {
@@ -230,4 +238,22 @@ pub(crate) fn close_of_c(bytes: &[u8], open: usize) -> Option<usize> {
         at += 1;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those that begin alike stand behind each other, the longest first.
+    #[test]
+    fn the_longest_operator_that_begins_there_is_read() {
+        for entry in PUNCTUATION.iter().copied() {
+            let toks: Vec<Tok> = lex(entry).iter().map(|token| token.tok).collect();
+            assert_eq!(toks, [Tok::Punct(entry), Tok::End]);
+            let before = PUNCTUATION.iter().take_while(|other| **other != entry);
+            assert!(before.into_iter().all(|other| !entry.starts_with(other)), "{entry}");
+            assert_eq!(punctuation(format!("{entry}x").as_bytes()), Some(entry));
+        }
+        assert_eq!([punctuation(b""), punctuation(b"x"), punctuation("\u{e4}".as_bytes())], [None; 3]);
+    }
 }

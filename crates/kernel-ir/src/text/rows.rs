@@ -106,8 +106,8 @@ struct Rows<'a> {
     shaped: &'a [Shaped],
     /// The kernels that may be called.
     called: &'a [Name],
-    /// The whole item, where no part of it is meant.
-    place: Option<Place>,
+    /// What the rows are in.
+    item: Item,
 }
 
 fn given(n: usize) -> String {
@@ -127,24 +127,30 @@ pub(super) fn resolve(
     shaped: &[Shaped],
     called: &[Name],
 ) -> Result<(), Diagnostics> {
-    let old = data.clone();
-    let rows = |item: &Item| Rows { data: &old, map, shaped, called, place: map.locate(item, "") };
     let failed = |d: Box<Diagnostic>| Diagnostics(vec![*d]);
+    if shaped.is_empty() {
+        // Nothing is written out, and whatever is marked is refused.
+        let rows = |item| Rows { data, map, shaped, called, item };
+        for (k, rule) in data.rules.iter().enumerate() {
+            rows(Item::Rule(k)).no_marks(&rule.value).map_err(failed)?;
+        }
+        for (k, i) in data.instructions.iter().enumerate() {
+            rows(Item::Instruction(k)).no_marks_in(i).map_err(failed)?;
+        }
+        return Ok(());
+    }
+    let old = data.clone();
+    let rows = |item| Rows { data: &old, map, shaped, called, item };
     for (k, rule) in data.rules.iter_mut().enumerate() {
-        let rows = rows(&Item::Rule(k));
+        let rows = rows(Item::Rule(k));
         let Rule { value, .. } = rule;
         *value = rows.written(value).map_err(failed)?;
         rows.no_marks(value).map_err(failed)?;
     }
     for (k, i) in data.instructions.iter_mut().enumerate() {
-        let rows = rows(&Item::Instruction(k));
+        let rows = rows(Item::Instruction(k));
         rows.instruction(i).map_err(failed)?;
-        for e in i.expressions() {
-            rows.no_marks(e).map_err(failed)?;
-        }
-        for e in i.targets.iter().flat_map(|t| &t.index) {
-            rows.no_marks(e).map_err(failed)?;
-        }
+        rows.no_marks_in(i).map_err(failed)?;
     }
     Ok(())
 }
@@ -154,8 +160,13 @@ impl Rows<'_> {
         self.shaped.iter().find(|s| *s.name == *name)
     }
 
+    /// The place of the whole item, where no part of it is meant.
+    fn place(&self) -> Option<Place> {
+        self.map.locate(&self.item, "")
+    }
+
     fn refusal(&self, place: Option<Place>, message: String, help: String) -> Box<Diagnostic> {
-        Diagnostic::new("operator-shape", message).at(place.or_else(|| self.place.clone())).help(help).into()
+        Diagnostic::new("operator-shape", message).at(place.or_else(|| self.place())).help(help).into()
     }
 
     fn instruction(&self, i: &mut Instruction) -> Found<()> {
@@ -216,7 +227,7 @@ impl Rows<'_> {
             );
             let inputs: Vec<&str> = operator.inputs.iter().map(|(n, _)| n.as_str()).collect();
             let help = format!("write `{}(i, {})`", operator.name, inputs.join(", "));
-            return Err(Diagnostic::new("wrong-arity", message).at(self.place.clone()).help(help).into());
+            return Err(Diagnostic::new("wrong-arity", message).at(self.place()).help(help).into());
         }
         let mut all = Vec::new();
         for ((name, shape), e) in operator.inputs.iter().zip(args) {
@@ -413,7 +424,7 @@ impl Rows<'_> {
             );
             let words: Vec<String> = operator.results.iter().map(Shape::words).collect();
             let help = format!("they are {}", words.join(", "));
-            return Err(Diagnostic::new("wrong-arity", message).at(self.place.clone()).help(help).into());
+            return Err(Diagnostic::new("wrong-arity", message).at(self.place()).help(help).into());
         }
         let mut made = Vec::new();
         for ((group, of), shape) in groups.iter().zip(&operator.results) {
@@ -485,6 +496,10 @@ impl Rows<'_> {
     }
 
     /// Refuses what is left of marks.
+    fn no_marks_in(&self, i: &Instruction) -> Found<()> {
+        i.expressions().try_for_each(|e| self.no_marks(e))
+    }
+
     fn no_marks(&self, e: &Expr) -> Found<()> {
         let mut found = None;
         e.visit(&mut |e| {

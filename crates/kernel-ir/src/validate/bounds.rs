@@ -10,9 +10,9 @@
 //! condition that reads no data has to prove what it guards ([`super::scope`]). Only declared
 //! kernels are checked: transforms preserve the bounds.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
-use loopwright_poly::System;
+use loopwright_poly::{System, Table, TableSet};
 
 use crate::{
     Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, KernelData, Lookup, Name,
@@ -97,8 +97,8 @@ fn accesses(
     let mut asked = Asked {
         context,
         parameters: parameters(data),
-        systems: HashMap::new(),
-        proved: HashSet::new(),
+        systems: Table::default(),
+        proved: TableSet::default(),
         scalars,
         by_data,
     };
@@ -180,9 +180,9 @@ struct Asked<'a> {
     context: Vec<Constraint>,
     parameters: Vec<Name>,
     /// The system of each scope, by its inames.
-    systems: HashMap<Vec<Name>, System>,
+    systems: Table<Vec<Name>, System>,
     /// Queries without guards that have been answered.
-    proved: HashSet<(Vec<Name>, Constraint)>,
+    proved: TableSet<(Vec<Name>, Constraint)>,
     /// The values of the integer scalars in a launch, for which only the subscripts are checked
     /// that are not affine.
     scalars: Option<&'a BTreeMap<Name, i64>>,
@@ -232,7 +232,7 @@ fn visit(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, e: &Expr, scope
             r.args.iter().for_each(|a| visit(check, asked, k, a, &inside));
         }
         _ => {
-            e.children().into_iter().for_each(|child| visit(check, asked, k, child, scope));
+            e.each_child(&mut |child| visit(check, asked, k, child, scope));
             if let Expr::Subscript(a) = e {
                 access(check, asked, k, a, scope);
             }
@@ -296,7 +296,7 @@ fn access(check: &mut Check<'_>, asked: &mut Asked<'_>, k: usize, access: &Acces
         };
         let conditions = scope.guards.iter().chain(scope.wrapping.iter().map(|(c, _)| c));
         let conditions = conditions.chain(scope.alternatives.iter().flatten().flatten());
-        let conditions: HashSet<Name> = conditions.flat_map(Constraint::names).collect();
+        let conditions: TableSet<Name> = conditions.flat_map(Constraint::names).collect();
         // Those of the loops around, too.
         let scalars = match lookup.kernel().temporaries.iter().any(|t| t.axes.is_empty()) {
             true => {
