@@ -129,7 +129,7 @@ impl<'l, 'k> Domains<'l, 'k> {
     /// The axes along which each coordinate runs a copy of a part for itself.
     pub fn copies(&self, instruction: &Instruction, part: Part) -> AxisSet {
         let inames = self.lookup.inames_of(instruction, part);
-        executor(self.lookup.kernel(), self.lookup, instruction, part, &inames).everywhere().collect()
+        executor(self.lookup, instruction, part, &inames).everywhere().collect()
     }
 
     /// The names that range over points, and the constraints with the definitions that they need.

@@ -246,12 +246,13 @@ pub fn expanded(lookup: &Lookup<'_>, e: &Expr) -> Expr {
 }
 
 /// All events of a part, in order: reads, reads in bounds, accumulators that it uses, writes.
+/// `data` are the names in its bounds that are neither inames nor parameters.
 pub fn events(
-    data: &KernelData,
+    kernel: &KernelData,
     lookup: &Lookup<'_>,
     instruction: &Instruction,
     part: &PartRef,
-    constraints: &[Constraint],
+    data: &BTreeSet<Name>,
     loads: &mut Loads<'_, '_>,
 ) -> Vec<Event> {
     let plain = |a: &Aff| !a.mentions_any(&|n| !lookup.is_iname(n) && !lookup.is_scalar(n));
@@ -272,15 +273,8 @@ pub fn events(
     let mut found: Vec<Event> =
         reads.into_iter().map(|(access, under)| event(&access, Touch::Read, under)).collect();
     if !matches!(part.part, Part::Init(_)) {
-        let mut read: BTreeSet<&Name> = BTreeSet::new();
-        for c in constraints {
-            c.aff.visit_names(&mut |n| {
-                if !lookup.is_iname(n) && lookup.array(n).is_some() {
-                    read.insert(n);
-                }
-            });
-        }
-        found.extend(read.into_iter().map(|array| Event {
+        let read = data.iter().filter(|n| lookup.array(n).is_some());
+        found.extend(read.map(|array| Event {
             array: array.clone(),
             touch: Touch::Read,
             cell: Vec::new(),
@@ -309,7 +303,8 @@ pub fn events(
     match part.part {
         Part::Init(n) => found.push(of_reduction(n, Touch::Write)),
         Part::Update(n) => {
-            let commutes = reductions.get(n).and_then(|r| data.operator(&r.op)).is_none_or(|op| op.commutes);
+            let commutes =
+                reductions.get(n).and_then(|r| kernel.operator(&r.op)).is_none_or(|op| op.commutes);
             // A scan keeps the order of its points, whichever threads run them.
             let commutes = commutes || instruction.scan.is_some();
             found.push(of_reduction(n, if commutes { Touch::Update } else { Touch::Write }));

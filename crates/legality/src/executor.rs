@@ -9,9 +9,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use loopwright_kernel_ir::{
-    AddressSpace, AxisSet, HardwareAxis, Instruction, KernelData, Lookup, Name, Part, PerAxis,
-};
+use loopwright_kernel_ir::{AddressSpace, AxisSet, HardwareAxis, Instruction, Lookup, Name, Part, PerAxis};
 
 /// How a part stands to one axis. `I` says what is known of the iname that runs there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -139,32 +137,31 @@ pub fn is_common_to(space: AddressSpace, axes: &[HardwareAxis]) -> bool {
 /// A value of a thread is computed by every thread that reads it, and what a reduction over an axis
 /// needs is there on all of the axis; for anything else the first thread or block of an axis
 /// without an iname is elected. An axis that no iname of the kernel is on has one coordinate.
-pub fn executor(
-    kernel: &KernelData,
-    lookup: &Lookup<'_>,
-    instruction: &Instruction,
-    part: Part,
-    inames: &[Name],
-) -> Executor {
+pub fn executor(lookup: &Lookup<'_>, instruction: &Instruction, part: Part, inames: &[Name]) -> Executor {
     let spaces = instruction.targets.iter().filter_map(|t| lookup.array(&t.array)).map(|a| a.space);
     let owner = owner(spaces.max().unwrap_or(AddressSpace::Private));
-    let reduced: Vec<Name> = match part {
+    let reduced: Vec<&Name> = match part {
         Part::Whole | Part::Finish => Vec::new(),
         Part::Init(_) | Part::Update(_) => {
             let reductions = instruction.reductions();
             let names = reductions.iter().flat_map(|r| &r.inames);
-            names.flat_map(|i| lookup.base_of(i)).cloned().collect()
+            names.flat_map(|i| lookup.base_of(i)).collect()
         }
     };
     let used = lookup.axes_in_use();
-    Executor::from_fn(|axis| {
-        let on = |names: &[Name]| names.iter().find(|i| kernel.tag(i).axis() == Some(axis)).cloned();
-        match on(inames) {
-            _ if !used.contains(axis) => Presence::Elected,
-            Some(iname) => Presence::At(iname),
-            None if on(&reduced).is_some() || owner.contains(axis) => Presence::Replicated,
-            None => Presence::Elected,
+    let axis_of = |iname: &Name| lookup.tag(iname).axis();
+    let mut on: PerAxis<Option<&Name>> = PerAxis::from_fn(|_| None);
+    for iname in inames {
+        if let Some(axis) = axis_of(iname) {
+            on[axis].get_or_insert(iname);
         }
+    }
+    let over: AxisSet = reduced.into_iter().filter_map(axis_of).collect();
+    Executor::from_fn(|axis| match on[axis] {
+        _ if !used.contains(axis) => Presence::Elected,
+        Some(iname) => Presence::At(iname.clone()),
+        None if over.contains(axis) || owner.contains(axis) => Presence::Replicated,
+        None => Presence::Elected,
     })
 }
 
@@ -207,7 +204,7 @@ y[i] = sum(k, row[k]) {id=add}
             .unwrap();
         let lookup = Lookup::new(&kernel);
         let inames = lookup.part_inames(&PartRef { instruction: id.into(), part });
-        executor(&kernel, &lookup, kernel.instruction(id).unwrap(), part, &inames)
+        executor(&lookup, kernel.instruction(id).unwrap(), part, &inames)
     }
 
     #[test]
@@ -252,7 +249,7 @@ y[t] = row[0, t] {id=store}
         let lookup = Lookup::new(&kernel);
         let of = |id: &str| {
             let inames = lookup.part_inames(&PartRef { instruction: id.into(), part: Part::Whole });
-            executor(&kernel, &lookup, kernel.instruction(id).unwrap(), Part::Whole, &inames)
+            executor(&lookup, kernel.instruction(id).unwrap(), Part::Whole, &inames)
         };
         // Were lanes an axis beside x, the first lane would be elected for `store`, of which each
         // thread along x has an instance.

@@ -101,6 +101,14 @@ pub struct Model<'k> {
     pub(crate) expressions: OnceCell<std::result::Result<Expressions, Stop>>,
 }
 
+/// What domains state for some base inames.
+struct Executions {
+    /// Constraints over base inames, parameters and data, each once.
+    constraints: Vec<Constraint>,
+    /// The names in them that are neither inames nor parameters.
+    data: BTreeSet<Name>,
+}
+
 /// The assumptions, and the constraints that array lengths are not negative.
 pub fn context(kernel: &LoopKernel) -> Vec<Constraint> {
     let mut context = kernel.assumptions.clone();
@@ -157,10 +165,11 @@ impl<'k> Model<'k> {
             expressions: OnceCell::new(),
         };
         let reads = DataReads::new(kernel);
+        let mut known = Table::default();
         let mut leaves: Vec<(Vec<Step>, PartRef)> = Vec::new();
         paths(&kernel.tree, &mut Vec::new(), &mut leaves);
         for (path, part) in leaves {
-            let part = model.part(path, part, &reads)?;
+            let part = model.part(path, part, &reads, &mut known)?;
             let number = model.parts.len();
             for (k, event) in part.events.iter().enumerate() {
                 model.touches.entry(event.array.clone()).or_default().push((number, k));
@@ -171,11 +180,32 @@ impl<'k> Model<'k> {
         Ok(model)
     }
 
+    /// What domains state for parts with these base inames.
+    fn executions(&self, inames: &[Name]) -> Result<Executions> {
+        let (mut constraints, mut data) = (Vec::new(), BTreeSet::new());
+        for c in self.lookup.instances(inames) {
+            let c = self.lookup.expand_constraint(&c)?;
+            if constraints.contains(&c) {
+                continue;
+            }
+            c.aff.visit_names(&mut |n| {
+                if !self.lookup.is_iname(n) && !self.lookup.is_scalar(n) && !data.contains(n) {
+                    data.insert(n.clone());
+                }
+            });
+            constraints.push(c);
+        }
+        Ok(Executions { constraints, data })
+    }
+
+    /// A part; `known` has the executions of parts before it by their inames, which many have in
+    /// common.
     fn part(
         &self,
         path: Vec<Step>,
         part: PartRef,
         reads: &DataReads<'k>,
+        known: &mut Table<Vec<Name>, Executions>,
     ) -> std::result::Result<ModelPart, Diagnostic> {
         let kernel = self.kernel;
         let number = self.lookup.instruction_number(&part.instruction).ok_or_else(|| {
@@ -186,13 +216,10 @@ impl<'k> Model<'k> {
         })?;
         let instruction = &kernel.instructions[number];
         let inames = self.lookup.part_inames(&part);
-        let mut constraints = Vec::new();
-        for c in self.lookup.instances(&inames) {
-            let c = Constraint { kind: c.kind, aff: self.lookup.expand(&c.aff)? };
-            if !constraints.contains(&c) {
-                constraints.push(c);
-            }
+        if !known.contains_key(&inames) {
+            known.insert(inames.clone(), self.executions(&inames)?);
         }
+        let Executions { constraints, data } = &known[&inames];
         let mut loads = Loads {
             lookup: &self.lookup,
             reads,
@@ -200,20 +227,13 @@ impl<'k> Model<'k> {
             inames: &inames,
             found: Vec::new(),
         };
-        let mut data: BTreeSet<&Name> = BTreeSet::new();
-        for c in &constraints {
-            c.aff.visit_names(&mut |n| {
-                if !self.lookup.is_iname(n) && !self.lookup.is_scalar(n) {
-                    data.insert(n);
-                }
-            });
-        }
         for n in data {
             // If nothing is known of it, it is an unknown integer.
             let _ = loads.scalar(n);
         }
-        let events = events(kernel, &self.lookup, instruction, &part, &constraints, &mut loads);
+        let events = events(kernel, &self.lookup, instruction, &part, data, &mut loads);
         let loads = loads.found;
+        let mut constraints = constraints.clone();
         let from_domains = constraints.len();
         let mut may = false;
         if instruction.predicate.is_some() {
@@ -226,8 +246,8 @@ impl<'k> Model<'k> {
                 None => may = true,
             }
         }
-        let executor = executor(kernel, &self.lookup, instruction, part.part, &inames);
-        let tagged = |f: fn(Tag) -> bool| inames.iter().filter(|i| f(kernel.tag(i))).cloned().collect();
+        let executor = executor(&self.lookup, instruction, part.part, &inames);
+        let tagged = |f: fn(Tag) -> bool| inames.iter().filter(|i| f(self.lookup.tag(i))).cloned().collect();
         Ok(ModelPart {
             instruction: number,
             constraints,

@@ -109,8 +109,14 @@ impl PartInfo {
     }
 }
 
-/// Cache of which constraints of a list are not redundant; `None` if nothing satisfies all of them.
-type Answers = Table<Vec<Constraint>, Option<Vec<bool>>>;
+/// What has been asked for parts, many of which are in the same loops.
+#[derive(Default)]
+struct Answers {
+    /// The guards of parts by their inames.
+    guards: Table<Vec<Name>, Vec<Guard>>,
+    /// Which constraints of a list are not redundant; `None` if nothing satisfies all of them.
+    needed: Table<Vec<Constraint>, Option<Vec<bool>>>,
+}
 
 /// The kernel with the facts derived from it.
 pub(crate) struct Analysis<'k> {
@@ -191,7 +197,7 @@ impl<'k> Analysis<'k> {
     }
 
     pub fn new(kernel: &'k LoopKernel) -> Result<Self, Diagnostic> {
-        let mut answers = Table::default();
+        let mut answers = Answers::default();
         let lookup = Lookup::new(kernel);
         let mut analysis = Analysis {
             kernel,
@@ -329,9 +335,30 @@ impl<'k> Analysis<'k> {
 
     /// An iname on an axis as its coordinate plus its least value.
     pub fn coordinate_of(&self, iname: &Name) -> Option<Aff> {
-        let axis = self.kernel.tag(iname).axis()?;
+        let axis = self.lookup.tag(iname).axis()?;
         let lower = self.extents.get(iname).map(|e| e.lower.clone()).unwrap_or_default();
         lower.add(&axis.position()).ok()
+    }
+
+    /// What restricts the parts with these inames.
+    fn guards_of(&self, inames: &[Name]) -> Result<Vec<Guard>, Diagnostic> {
+        let mut guards = Vec::new();
+        for declared in self.lookup.instances(inames) {
+            let aff = self.canonical(&declared.aff)?;
+            guards.push(Guard { canonical: Constraint { kind: declared.kind, aff }, declared });
+        }
+        // The ranges of lanes in simple form: `0 <= i_part` replaces `0 <= 256*i_part + i_thread`.
+        for lane in inames.iter().filter(|i| self.kernel.tag(i).is_jam()) {
+            let Some(extent) = self.extents.get(lane) else { continue };
+            let (Some(low), Some(length)) = (extent.lower.as_constant(), extent.constant) else { continue };
+            let value = Aff::var(lane).add_constant(low.saturating_neg())?;
+            for c in [Constraint::nonneg(value.clone()), Constraint::lt(&value, &Aff::constant(length))?] {
+                if !guards.iter().any(|g: &Guard| g.canonical == c) {
+                    guards.push(Guard { declared: c.clone(), canonical: c });
+                }
+            }
+        }
+        Ok(guards)
     }
 
     /// What is known about a part; `None` if it has no instances, whatever the parameters.
@@ -350,22 +377,14 @@ impl<'k> Analysis<'k> {
         })?;
         let instruction = &kernel.instructions[position];
         let inames = self.lookup.part_inames(&part);
-        let mut guards = Vec::new();
-        for declared in self.lookup.instances(&inames) {
-            let aff = self.canonical(&declared.aff)?;
-            guards.push(Guard { canonical: Constraint { kind: declared.kind, aff }, declared });
-        }
-        // The ranges of lanes in simple form: `0 <= i_part` replaces `0 <= 256*i_part + i_thread`.
-        for lane in inames.iter().filter(|i| kernel.tag(i).is_jam()) {
-            let Some(extent) = self.extents.get(lane) else { continue };
-            let (Some(low), Some(length)) = (extent.lower.as_constant(), extent.constant) else { continue };
-            let value = Aff::var(lane).add_constant(low.saturating_neg())?;
-            for c in [Constraint::nonneg(value.clone()), Constraint::lt(&value, &Aff::constant(length))?] {
-                if !guards.iter().any(|g: &Guard| g.canonical == c) {
-                    guards.push(Guard { declared: c.clone(), canonical: c });
-                }
+        let mut guards = match answers.guards.get(&inames) {
+            Some(guards) => guards.clone(),
+            None => {
+                let guards = self.guards_of(&inames)?;
+                answers.guards.insert(inames.clone(), guards.clone());
+                guards
             }
-        }
+        };
         let instances: Vec<Constraint> = guards.iter().map(|g| g.canonical.clone()).collect();
         // The sweep of a copy into shared memory is spread over threads, the digits of one number.
         let is_shared = |target: &Element| {
@@ -378,7 +397,7 @@ impl<'k> Analysis<'k> {
             guards.extend(simpler.map(|c| Guard { declared: c.clone(), canonical: c }));
         }
         let Some(mut guards) = self.irredundant(guards, answers)? else { return Ok(None) };
-        let executor = executor(kernel, &self.lookup, instruction, part.part, &inames);
+        let executor = executor(&self.lookup, instruction, part.part, &inames);
         let lanes: Vec<Name> = inames.iter().filter(|i| kernel.tag(i).is_jam()).cloned().collect();
         let mut accesses = Vec::new();
         let mut loads: Vec<Load> = Vec::new();
@@ -504,7 +523,7 @@ impl<'k> Analysis<'k> {
         answers: &mut Answers,
     ) -> Result<Option<Vec<Guard>>, Diagnostic> {
         let key: Vec<Constraint> = guards.iter().map(|g| g.canonical.clone()).collect();
-        let kept = match answers.get(&key) {
+        let kept = match answers.needed.get(&key) {
             Some(kept) => kept.clone(),
             None => {
                 let mut known = self.context.clone();
@@ -518,7 +537,7 @@ impl<'k> Analysis<'k> {
                     true => None,
                     false => Some(needed(&known, &key)?),
                 };
-                answers.insert(key, kept.clone());
+                answers.needed.insert(key, kept.clone());
                 kept
             }
         };

@@ -19,6 +19,7 @@
 //!    checks the premises of the theorem.
 
 use std::{
+    borrow::Cow,
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
@@ -301,8 +302,7 @@ impl<'k> Claims<'k> {
         if claim.conditional != stated.instruction.predicate.is_some() {
             return Ok(Some("has a predicate in one of program and kernel only".into()));
         }
-        let executor =
-            executor(self.kernel, &self.lookup, stated.instruction, leaf.part.part, &stated.inames);
+        let executor = executor(&self.lookup, stated.instruction, leaf.part.part, &stated.inames);
         if !self.runs_as_stated(leaf, claim, &executor.unnamed()) {
             return Ok(Some("runs in other threads or blocks than in the kernel".into()));
         }
@@ -402,19 +402,24 @@ impl<'k> Claims<'k> {
         claim: &Instances,
         stated: &Stated<'_>,
     ) -> Result<Option<String>, Diagnostic> {
-        let mut own = (*stated.instances).clone();
-        own.extend(self.lanes_of_accumulator(&leaf.part, &stated.inames)?);
-        // The axes that the part is on have coordinates from 0 on.
-        let mut known = self.context.clone();
-        for axis in stated.inames.iter().filter_map(|i| self.kernel.tag(i).axis()) {
-            known.push(Constraint::nonneg(axis.position()));
-        }
+        let more = self.lanes_of_accumulator(&leaf.part, &stated.inames)?;
+        let own = match more.is_empty() {
+            true => Cow::Borrowed(stated.instances.as_slice()),
+            false => Cow::Owned([stated.instances.as_slice(), &more].concat()),
+        };
         let follows = |from: &[Constraint], what: &[Constraint]| -> Result<Option<Constraint>, Diagnostic> {
-            // Most of it is said in the same words.
+            // Most of it is said in the same words, and in the same order.
+            if from == what {
+                return Ok(None);
+            }
             let mut others = what.iter().filter(|c| !from.contains(c)).peekable();
             if others.peek().is_none() {
                 return Ok(None);
             }
+            // The axes that the part is on have coordinates from 0 on.
+            let axes = stated.inames.iter().filter_map(|i| self.kernel.tag(i).axis());
+            let mut known = self.context.clone();
+            known.extend(axes.map(|axis| Constraint::nonneg(axis.position())));
             let system = System::new(&[known.as_slice(), from].concat())?;
             for c in others {
                 if !system.implies(c)? {
