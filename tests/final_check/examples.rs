@@ -167,6 +167,22 @@ fn a_join_that_lacks_a_statement_is_refused() {
     assert!(refused >= 100, "only {refused} statements were taken away");
 }
 
+/// Warps that do the same are followed once: those that do something else are not taken for these.
+#[test]
+fn a_join_that_one_warp_does_is_none_of_others() {
+    let (mut refused, mut passed) = (0, Vec::new());
+    for (name, kernel, program) in joining() {
+        for (number, variant) in spoilt::joins_of_one_warp(&program).iter().enumerate() {
+            match verify_kernel(&kernel, variant) {
+                Finding::Proved { .. } => passed.push(format!("{name}: {number}")),
+                Finding::Refuted(_) | Finding::Unknown(_) => refused += 1,
+            }
+        }
+    }
+    assert!(passed.is_empty(), "{passed:?}");
+    assert!(refused >= 20, "only {refused} statements were run by one warp");
+}
+
 #[test]
 fn a_join_by_another_operation_is_refused() {
     let (mut refused, mut passed) = (0, Vec::new());

@@ -1,7 +1,7 @@
 //! Programs with one change each that makes them run something too often or not often enough.
 
-use loopwright_kernel_ir::Dim;
-use loopwright_lowering::program::{BinOp, Program, Purpose, Step, Stmt, Value, ValueKind};
+use loopwright_kernel_ir::{Dim, PerDim};
+use loopwright_lowering::program::{BinOp, Note, Program, Purpose, Step, Stmt, Value, ValueKind, VarId};
 
 /// The kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,6 +204,63 @@ fn remove_of_join(body: &mut Vec<Stmt>, inside: bool, number: usize) -> Option<u
         }
     }
     Some(left)
+}
+
+/// The variants of the program in which the threads of the first warp alone run one statement of a
+/// join that exchanges values within warps.
+pub fn joins_of_one_warp(program: &Program) -> Vec<Program> {
+    let mut found = Vec::new();
+    for kernel in 0..program.kernels.len() {
+        let PerDim { x, y, z } = program.kernels[kernel].block.map(i64::from);
+        let (warp, index) = (i64::from(program.target.warp_size), program.index);
+        if x * y * z <= warp {
+            continue;
+        }
+        let along = |dim, by| {
+            let thread = Value { dtype: index, kind: ValueKind::ThreadIdx(dim) };
+            Value::binary(BinOp::Mul, thread, Value::int(index, by))
+        };
+        let thread = [along(Dim::Y, x), along(Dim::Z, x * y)];
+        let thread = thread.into_iter().fold(along(Dim::X, 1), |a, b| Value::binary(BinOp::Add, a, b));
+        let is_first = Value::binary(BinOp::Lt, thread, Value::int(index, warp));
+        for number in 0.. {
+            let (mut variant, mut left) = (program.clone(), number);
+            restrict_in_join(&mut variant.kernels[kernel].body, &is_first, &mut left);
+            if left != usize::MAX {
+                break;
+            }
+            found.push(variant);
+        }
+    }
+    found
+}
+
+/// Puts a condition around the statement with this number of those of joins, choices aside, that
+/// exchange values; the number becomes [`usize::MAX`] then.
+fn restrict_in_join(body: &mut [Stmt], cond: &Value, left: &mut usize) {
+    for stmt in body {
+        let Stmt::Collective { body, .. } = stmt else {
+            stmt.bodies_mut().for_each(|body| restrict_in_join(body, cond, left));
+            continue;
+        };
+        for stmt in body {
+            let mut exchanges = false;
+            if !matches!(stmt, Stmt::If { .. } | Stmt::Let { .. }) {
+                Stmt::visit(std::slice::from_ref(stmt), &mut |stmt| {
+                    stmt.visit_values(&mut |v| exchanges |= matches!(v.kind, ValueKind::Shuffle { .. }));
+                });
+            }
+            if exchanges && is_here(left) {
+                let whole = std::mem::replace(stmt, Stmt::Declare(VarId(0)));
+                *stmt = Stmt::If {
+                    cond: cond.clone(),
+                    body: vec![whole],
+                    otherwise: Vec::new(),
+                    note: Note::default(),
+                };
+            }
+        }
+    }
 }
 
 /// The variants of the program in which one operation of a join on floating-point values is

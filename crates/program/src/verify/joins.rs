@@ -12,7 +12,8 @@
 //!    than the first value, if in these the accumulators begin anew and a total is carried. Results
 //!    of several blocks are scanned where the blocks look back, and joined nowhere else.
 //! 2. *Does the body do what the contract says?* It is run for all threads of a block, one
-//!    statement after the other (`run`): a value is the number of a value of the operator's state
+//!    statement after the other (`run`), the first warp for all where these are alike (`warps`): a
+//!    value is the number of a value of the operator's state
 //!    and what is joined in it (`parts`), a set of threads, or for a scan a run of points in their
 //!    order. In the beginning a thread has its own. A term over the values of two states is a value
 //!    of the joined state where it is the operator's own `combine` of the two (`terms`); the states
@@ -36,11 +37,13 @@ mod scan;
 mod terms;
 mod threads;
 mod tiles;
+mod warps;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{Diagnostic, Dim, HardwareAxis, Name, Part};
 use loopwright_legality::{Executor, Presence};
+use loopwright_poly::Table;
 
 use super::{Operators, uniform::Varying};
 use crate::{
@@ -81,7 +84,7 @@ pub(super) fn wrong_join(
         return None;
     }
     let varying = Varying::new(program, kernel, SyncScope::Block);
-    let mut states: HashMap<usize, (&Name, &Reduction<'_>)> = HashMap::new();
+    let mut states: Table<usize, (&Name, &Reduction<'_>)> = Table::default();
     for ((instruction, n), reduction) in &text.reductions {
         match text.join_of(kernel, &varying, reduction) {
             Ok(None) => {}

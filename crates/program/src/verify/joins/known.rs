@@ -29,7 +29,13 @@ impl Values {
         Values(Rc::new(vec![value]))
     }
 
+    /// Those of the threads, each in its place.
+    pub fn of(each: Vec<Known>) -> Values {
+        Values(Rc::new(each))
+    }
+
     /// That of one thread.
+    #[inline]
     pub fn at(&self, thread: usize) -> &Known {
         match self.0.as_slice() {
             [same] => same,
@@ -60,7 +66,7 @@ impl Values {
 
 impl FromIterator<Known> for Values {
     fn from_iter<I: IntoIterator<Item = Known>>(values: I) -> Values {
-        Values(Rc::new(values.into_iter().collect()))
+        Values::of(values.into_iter().collect())
     }
 }
 

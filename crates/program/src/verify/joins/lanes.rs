@@ -17,11 +17,12 @@
 //! else but the accumulators holds any.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     rc::Rc,
 };
 
 use loopwright_kernel_ir::{Diagnostic, Name, Part};
+use loopwright_poly::Table;
 
 use super::{
     super::Operators,
@@ -57,15 +58,15 @@ pub(super) fn wrong_lanes(
             of: (instruction, *n),
             reduction,
             joined,
-            elements: HashMap::new(),
+            elements: Table::default(),
             sets: BTreeMap::new(),
-            counters: HashMap::new(),
+            counters: Table::default(),
             loops: Vec::new(),
             choices: Vec::new(),
-            joined_under: HashMap::new(),
+            joined_under: Table::default(),
             run: None,
             rounds: 0,
-            concerned: HashMap::new(),
+            concerned: Table::default(),
         };
         let name = operators.of(instruction, *n);
         let operator = name.as_ref().and_then(|name| operators.named(name));
@@ -135,21 +136,21 @@ struct Lanes<'p, 'r> {
     joined: BTreeSet<Name>,
     /// The elements that updates go into, of each array of the state: their numbers, and the values
     /// of the lanes that are not joined.
-    elements: HashMap<Vec<i64>, (usize, At)>,
+    elements: Table<Vec<i64>, (usize, At)>,
     /// Elements that are joined into one: by the values of the lanes that are not.
     sets: BTreeMap<At, BTreeSet<usize>>,
     /// The values of what loops that are unrolled count.
-    counters: HashMap<VarId, i64>,
+    counters: Table<VarId, i64>,
     /// Other loops around, and choices.
     loops: Vec<VarId>,
     choices: Choices,
     /// The choices around the joins that have made what a place holds.
-    joined_under: HashMap<Place, Vec<Choices>>,
+    joined_under: Table<Place, Vec<Choices>>,
     run: Option<Run<'p>>,
     /// Iterations of unrolled loops so far.
     rounds: u64,
     /// Whether something about the reduction stands in a statement.
-    concerned: HashMap<*const Stmt, bool>,
+    concerned: Table<*const Stmt, bool>,
 }
 
 impl<'p> Lanes<'p, '_> {

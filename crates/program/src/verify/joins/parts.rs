@@ -8,6 +8,13 @@ pub(super) struct Parts {
     pub content: Content,
 }
 
+impl Parts {
+    /// The same with other partial results: those with numbers that are greater by so much.
+    pub fn moved(&self, by: usize) -> Parts {
+        Parts { number: self.number, content: self.content.moved(by) }
+    }
+}
+
 /// Partial results that are joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
@@ -43,8 +50,12 @@ impl Bits {
         self.first.iter().chain(&self.others)
     }
 
-    fn words_mut(&mut self) -> impl Iterator<Item = &mut u64> {
-        self.first.iter_mut().chain(&mut self.others)
+    fn insert(&mut self, number: usize) {
+        let (k, kept) = (number / 64, self.first.len());
+        let word = if k < kept { self.first.get_mut(k) } else { self.others.get_mut(k - kept) };
+        if let Some(word) = word {
+            *word |= 1 << (number % 64);
+        }
     }
 
     /// Adds the members of another set; the least one that is in both, if there is any.
@@ -82,17 +93,33 @@ impl Content {
     /// Some of this many partial results.
     pub fn set(size: usize, numbers: impl IntoIterator<Item = usize>) -> Content {
         let mut bits = Bits::new(size);
-        for number in numbers {
-            if let Some(word) = bits.words_mut().nth(number / 64) {
-                *word |= 1 << (number % 64);
-            }
-        }
+        numbers.into_iter().for_each(|number| bits.insert(number));
         Content::Set { bits, twice: None }
     }
 
     /// Those from one to another one, in their order.
     pub fn run(from: usize, to: usize) -> Content {
         Content::Run { from, to, broken: false }
+    }
+
+    /// The same of other partial results: those with numbers that are greater by so much.
+    fn moved(&self, by: usize) -> Content {
+        match self {
+            Content::Set { bits, twice } => {
+                let mut moved = Bits { first: [0; 4], others: vec![0; bits.others.len()] };
+                for (k, word) in bits.words().enumerate() {
+                    let mut word = *word;
+                    while word != 0 {
+                        moved.insert(64 * k + word.trailing_zeros() as usize + by);
+                        word &= word - 1;
+                    }
+                }
+                Content::Set { bits: moved, twice: twice.map(|number| number + by) }
+            }
+            Content::Run { from, to, broken } => {
+                Content::Run { from: from + by, to: to + by, broken: *broken }
+            }
+        }
     }
 
     /// Whether it is a set of which nothing is known to be in it twice.

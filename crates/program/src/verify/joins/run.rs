@@ -17,6 +17,7 @@ use super::{
     scan::Scan,
     terms::{Patterns, Term},
     threads::Groups,
+    warps::{followed_first, is_alike},
 };
 use crate::{BinOp, DeviceKernel, Join, Memory, Step, Stmt, Value, ValueKind};
 
@@ -53,6 +54,9 @@ pub(super) struct Run<'p> {
     /// The operation of an operator of one value that commutes: most are.
     simple: Option<BinOp>,
     pub(super) points: Points,
+    /// The threads of the block.
+    pub(super) all: usize,
+    /// Those that are followed, from the first on.
     pub(super) threads: usize,
     pub(super) cells: Vec<(Cell, Values)>,
     shared: Table<(usize, Vec<i64>), Known>,
@@ -102,10 +106,11 @@ impl<'p> Run<'p> {
         claimed: Claimed<'p>,
         points: Points,
     ) -> Self {
-        let threads = match points {
+        let all = match points {
             Points::Given(_) => 1,
             _ => kernel.threads() as usize,
         };
+        let threads = followed_first(&points, all, warp_size as usize);
         let warp_size = i64::from(warp_size).max(1);
         let dtype = |holder: &Holder| match *holder {
             Holder::Var(var) => kernel.vars.get(var.0).map(|var| var.dtype),
@@ -124,6 +129,7 @@ impl<'p> Run<'p> {
             patterns,
             simple,
             points,
+            all,
             threads,
             cells,
             shared,
@@ -136,10 +142,15 @@ impl<'p> Run<'p> {
         let (kernel, operator) = (&self.kernel.name, &join.operator);
         let message = format!("`{kernel}` may not join the `{operator}` of its threads as it says");
         let found = Diagnostic::new("wrong-join", message);
-        let all = vec![true; self.threads];
-        if let Err(stop) = self.body(body, &all) {
-            return Err(stop.wrong(found, operator));
+        for stmt in body {
+            if !is_alike(stmt) {
+                self.follow_all();
+            }
+            if let Err(stop) = self.statement(stmt, &vec![true; self.threads]) {
+                return Err(stop.wrong(found, operator));
+            }
         }
+        self.follow_all();
         if let Some(why) = self.looks_back_otherwise(join) {
             return Err(WrongJoin::Wrong(Box::new(found.witness(why))));
         }
@@ -233,7 +244,7 @@ impl<'p> Run<'p> {
         let Some(number) = self.number_of(cell) else { return Values::same(Known::Nothing) };
         let threads = 0..self.threads;
         match &self.points {
-            Points::Threads => threads.map(|t| parts(number, Content::single(self.threads, t))).collect(),
+            Points::Threads => threads.map(|t| parts(number, Content::single(self.all, t))).collect(),
             Points::Given(size) => Values::same(parts(number, Content::no_set(*size))),
             Points::Scan(scan) => match scan.lane_of(cell) {
                 Some(lane) => {
@@ -248,7 +259,7 @@ impl<'p> Run<'p> {
     /// The value of this number in a state without partial results: the neutral element.
     pub fn nothing(&self, number: u8) -> Known {
         let content = match self.points {
-            Points::Threads => Content::no_set(self.threads),
+            Points::Threads => Content::no_set(self.all),
             Points::Given(size) => Content::no_set(size),
             Points::Scan(_) => Content::run(0, 0),
         };
@@ -375,6 +386,15 @@ impl<'p> Run<'p> {
                 *value = before.at(thread).clone();
                 continue;
             }
+            // What is a value of the state, and what a name of the text may hold, stays as it is.
+            let stays = match value {
+                Known::Parts(_) | Known::Nothing => true,
+                Known::Int(_) | Known::Float(_) => number.is_none(),
+                Known::Term(_) => false,
+            };
+            if stays {
+                continue;
+            }
             let found = std::mem::replace(value, Known::Nothing);
             *value = match (number, self.settled(found)) {
                 // A constant in the place of the state has to be its first value.
@@ -392,7 +412,7 @@ impl<'p> Run<'p> {
                 (_, value) => value,
             };
         }
-        *self.values(cell) = values.into_iter().collect();
+        *self.values(cell) = Values::of(values);
         Ok(())
     }
 

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use loopwright_kernel_ir::DType;
-use loopwright_poly::Table;
 
 use super::{
     super::{
@@ -32,6 +31,9 @@ impl Run<'_> {
             return Ok(vec![v; self.threads]);
         }
         let values = self.of_block(value, wanted, active)?;
+        if let [Known::Int(v)] = values.distinct() {
+            return Ok(vec![*v; self.threads]);
+        }
         let int = |(thread, wanted): (usize, &bool)| match values.at(thread) {
             Known::Int(v) => Ok(*v),
             _ if !wanted => Ok(0),
@@ -105,27 +107,28 @@ impl Run<'_> {
             ValueKind::Shuffle { mode, value, operand, width } => {
                 let operands = self.ints(operand, wanted, active)?;
                 let width = i64::from(*width).max(1);
-                let mut from = vec![None; threads];
+                // The thread that each reads; out of the block, one that does not read.
+                let mut from = vec![threads; threads];
                 let mut read = vec![false; threads];
-                for thread in (0..threads).filter(|t| wanted[*t]) {
+                for (thread, operand) in operands.into_iter().enumerate().filter(|(t, _)| wanted[*t]) {
                     // Groups begin at multiples of their width, in each warp.
-                    let (own, operand) = (thread as i64, operands[thread]);
+                    let own = thread as i64;
                     let lane = own % self.warp_size % width;
                     let to = match mode {
                         ShuffleMode::Xor => lane ^ operand,
-                        ShuffleMode::Down => lane + operand,
-                        ShuffleMode::Up => lane - operand,
+                        ShuffleMode::Down => lane.saturating_add(operand),
+                        ShuffleMode::Up => lane.saturating_sub(operand),
                         ShuffleMode::Index => operand,
                     };
                     let to = if (0..width).contains(&to) { to } else { lane };
-                    let other = usize::try_from(own - lane + to).ok();
-                    from[thread] = other.filter(|other| *other < threads && active[*other]);
-                    if let Some(other) = from[thread] {
+                    let other = (own - lane + to) as usize;
+                    if active.get(other) == Some(&true) {
+                        from[thread] = other;
                         read[other] = true;
                     }
                 }
                 let values = self.of_block(value, &read, active)?;
-                let read = |other: Option<usize>| other.map_or(Known::Nothing, |t| values.at(t).clone());
+                let read = |other| if other < threads { values.at(other).clone() } else { Known::Nothing };
                 from.into_iter().map(read).collect()
             }
             ValueKind::Binary(op, a, b) => {
@@ -215,33 +218,34 @@ impl Run<'_> {
             };
             return Ok(Values::same(found));
         }
-        let mut joined: Table<(usize, usize), Known> = Table::default();
-        let mut found = Vec::with_capacity(self.threads);
+        let mut joined = Joined::default();
+        let mut found: Vec<Known> = Vec::with_capacity(self.threads);
         for (thread, wanted) in wanted.iter().enumerate() {
+            if !wanted {
+                found.push(Known::Nothing);
+                continue;
+            }
             let (a, b) = (a.at(thread), b.at(thread));
-            found.push(match (wanted, a, b) {
-                (false, ..) => Known::Nothing,
-                (true, Known::Parts(one), Known::Parts(other)) => {
-                    let (mut from, mut to) = (Rc::as_ptr(one) as usize, Rc::as_ptr(other) as usize);
+            let known = match (a, b) {
+                (Known::Parts(one), Known::Parts(other)) => {
+                    let (mut from, mut to) = (Rc::as_ptr(one), Rc::as_ptr(other));
                     // Of sets in which nothing is twice, it does not matter which is which.
-                    let exchanges = self.is_simple(op, one, other)
-                        && [one, other].iter().all(|parts| parts.content.is_plain_set());
-                    if exchanges && from > to {
+                    if from > to
+                        && self.is_simple(op, one, other)
+                        && [one, other].iter().all(|parts| parts.content.is_plain_set())
+                    {
                         (from, to) = (to, from);
                     }
-                    match joined.get(&(from, to)) {
-                        Some(known) => known.clone(),
-                        None => {
-                            let known = self.binary(op, of, a, b)?;
-                            joined.insert((from, to), known.clone());
-                            known
-                        }
+                    match joined.thread(from, to, thread) {
+                        Some(before) => found[before].clone(),
+                        None => self.binary(op, of, a, b)?,
                     }
                 }
                 _ => self.binary(op, of, a, b)?,
-            });
+            };
+            found.push(known);
         }
-        Ok(found.into_iter().collect())
+        Ok(Values::of(found))
     }
 
     /// Whether an operation of two states is all of the operator, which commutes.
@@ -251,7 +255,7 @@ impl Run<'_> {
 
     /// What an operation makes of two values of a type.
     fn binary(&self, op: BinOp, of: DType, a: &Known, b: &Known) -> Result<Known, Stop> {
-        let is_negative = |v: i64| of.is_unsigned() && v < 0;
+        let is_negative = |v: i64| v < 0 && of.is_unsigned();
         match (a, b) {
             // What is not known of bits is compared as it is written.
             (Known::Int(x), Known::Int(y)) if is_of_bits(op) || is_negative(*x) || is_negative(*y) => {
@@ -270,6 +274,62 @@ impl Run<'_> {
     }
 }
 
+/// Which thread has last joined two states, for pairs of addresses in as many places as a block
+/// has threads, or some more. Another pair may take a place: then what it held is joined again.
+#[derive(Default)]
+struct Joined(Vec<(usize, usize, usize)>);
+
+impl Joined {
+    /// The number of places is two to this power.
+    const PLACES: u32 = 9;
+
+    /// The thread that has joined the same two states, if that is known; otherwise this one has.
+    fn thread(&mut self, one: *const Parts, other: *const Parts, thread: usize) -> Option<usize> {
+        if self.0.is_empty() {
+            self.0 = vec![(0, 0, 0); 1 << Joined::PLACES];
+        }
+        let (one, other) = (one as usize, other as usize);
+        // States lie in memory one behind the other, with no pattern but that of their size.
+        let pair = (one as u64) ^ (other as u64).rotate_left(7);
+        let place = pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Joined::PLACES);
+        let known = &mut self.0[place as usize];
+        if (known.0, known.1) == (one, other) {
+            return Some(known.2);
+        }
+        *known = (one, other, thread);
+        None
+    }
+}
+
 fn is_of_bits(op: BinOp) -> bool {
     matches!(op, BinOp::Shl | BinOp::Shr | BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::joins::parts::Content;
+
+    /// Whatever is said to have been joined has been: pairs are not mixed up, nor their order.
+    #[test]
+    fn a_thread_is_known_for_the_same_two_states_alone() {
+        let part = |k| Rc::new(Parts { number: Some(0), content: Content::single(64, k) });
+        let states: Vec<Rc<Parts>> = (0..64).map(part).collect();
+        let mut joined = Joined::default();
+        let mut by: Vec<(usize, usize)> = Vec::new();
+        let mut known = 0;
+        for round in 0..2 {
+            for (a, b) in (0..64).flat_map(|a| (0..64).map(move |b| (a, b))) {
+                let thread = by.len();
+                by.push((a, b));
+                if let Some(before) = joined.thread(Rc::as_ptr(&states[a]), Rc::as_ptr(&states[b]), thread) {
+                    assert_eq!((by[before], round), ((a, b), 1));
+                    known += 1;
+                }
+                let again = joined.thread(Rc::as_ptr(&states[a]), Rc::as_ptr(&states[b]), thread + 1);
+                assert!(again.is_some_and(|before| by[before] == (a, b)));
+            }
+        }
+        assert!(known < 512, "more are known than there are places: {known}");
+    }
 }
