@@ -4,11 +4,11 @@
 //! A value that another kernel or launch reads has to be global. Which writers may have left it is
 //! asked as in [`super::private`].
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, HardwareAxis, Name, Tag};
 use loopwright_legality::{Access, Load, affine_predicate, contradicted, data_ranges, owner, primed};
-use loopwright_poly::{Set, System};
+use loopwright_poly::{Set, System, Table, TableSet};
 
 use crate::analyse::{
     analysis::{Analysis, PartInfo},
@@ -18,20 +18,20 @@ use crate::analyse::{
 /// Refuses what would outlive its device kernel or launch. `kernels` are the parts of each device
 /// kernel.
 pub(crate) fn check(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> Result<(), Diagnostic> {
-    let homes: HashMap<usize, usize> = kernels
+    let homes: Table<usize, usize> = kernels
         .iter()
         .enumerate()
         .flat_map(|(kernel, parts)| parts.iter().map(move |p| (*p, kernel)))
         .collect();
     let home = |part: usize| homes.get(&part).copied();
     // For each array, the kernels that write it, each with the first writer there.
-    let mut written: HashMap<&Name, Vec<usize>> = HashMap::new();
+    let mut written: Table<&Name, Vec<usize>> = Table::default();
     for array in analysis.touches.keys() {
-        let mut seen = HashSet::new();
+        let mut seen = TableSet::default();
         let first = analysis.writers(array).map(|(w, _)| w).filter(|w| seen.insert(home(*w)));
         written.insert(array, first.collect());
     }
-    let mut of_instruction: HashMap<usize, usize> = HashMap::new();
+    let mut of_instruction: Table<usize, usize> = Table::default();
     let asked = Asked::default();
     for (r, reader) in analysis.parts.iter().enumerate() {
         for access in reader.execution.accesses.iter().filter(|a| !a.write) {

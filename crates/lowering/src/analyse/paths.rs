@@ -1,8 +1,7 @@
 //! Paths to the leaves of a loop tree: positions among children, and the loops between them.
 
-use std::collections::HashMap;
-
 use loopwright_kernel_ir::{Name, PartRef, Tree};
+use loopwright_poly::Table;
 
 /// A component of the path to a leaf, and so of the time at which the leaf runs.
 #[derive(Clone, Copy)]
@@ -14,7 +13,7 @@ pub(crate) enum Step<'k> {
 }
 
 /// The paths to the leaves of a tree: positions among children and the loops between them.
-pub(crate) type Paths<'k> = HashMap<&'k PartRef, Vec<Step<'k>>>;
+pub(crate) type Paths<'k> = Table<&'k PartRef, Vec<Step<'k>>>;
 
 /// The paths to all leaves.
 pub(crate) fn paths(trees: &[Tree]) -> Paths<'_> {
@@ -34,7 +33,7 @@ pub(crate) fn paths(trees: &[Tree]) -> Paths<'_> {
             path.pop();
         }
     }
-    let mut found = HashMap::new();
+    let mut found = Table::default();
     walk(trees, &mut Vec::new(), &mut found);
     found
 }

@@ -12,11 +12,11 @@
 //! reader does, where the predicates of both hold. Whether a value is that of the right iteration
 //! is for legality to say.
 
-use std::{borrow::Cow, cell::RefCell, collections::HashSet};
+use std::{borrow::Cow, cell::RefCell};
 
 use loopwright_kernel_ir::{AddressSpace, Aff, AxisSet, Constraint, Diagnostic, HardwareAxis, Name};
 use loopwright_legality::{Access, conditions_before, owner, primed};
-use loopwright_poly::{Set, System, Table};
+use loopwright_poly::{Set, System, Table, TableSet};
 
 use crate::analyse::analysis::{Analysis, PartInfo};
 
@@ -38,7 +38,7 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
             continue;
         }
         // A part that reads several elements is asked about once.
-        let mut seen = HashSet::new();
+        let mut seen = TableSet::default();
         let readers: Vec<usize> = analysis
             .touches
             .get(name)
@@ -54,7 +54,7 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
             let writers = reaching(analysis, name, &writers, r, &asked);
             // The inames that distinguish owners, each with the first writer that has it.
             let mut parallel: Vec<(&Name, &PartInfo)> = Vec::new();
-            let mut seen = HashSet::new();
+            let mut seen = TableSet::default();
             for (_, writer) in &writers {
                 let own = writer.inames.iter().filter(|i| whose(i) && seen.insert(*i));
                 parallel.extend(own.map(|i| (i, *writer)));

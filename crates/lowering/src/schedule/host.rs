@@ -8,7 +8,7 @@
 //! over each kernel decide its contents.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     rc::Rc,
 };
 
@@ -16,7 +16,7 @@ use loopwright_kernel_ir::{
     AddressSpace, Aff, Constraint, Diagnostic, Dim, HardwareAxis, Name, PerDim, Tag, Tree,
 };
 use loopwright_legality::{Meeting, Time};
-use loopwright_poly::System;
+use loopwright_poly::{System, Table};
 
 use super::{
     Body, HostNode, HostPlace, KernelBody, KernelPlan, Node, Schedule, counters, early, place::Place,
@@ -393,7 +393,7 @@ impl Host<'_, '_> {
     }
 
     /// The first and the last item that touch each private or shared temporary.
-    fn lives(&self, homes: &HashMap<usize, usize>) -> Vec<(usize, usize)> {
+    fn lives(&self, homes: &Table<usize, usize>) -> Vec<(usize, usize)> {
         let temporaries = &self.analysis.kernel.temporaries;
         let local = temporaries.iter().filter(|t| t.space != AddressSpace::Global);
         local

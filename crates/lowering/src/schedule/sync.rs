@@ -24,7 +24,7 @@
 //! different threads do.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
@@ -34,7 +34,7 @@ use loopwright_kernel_ir::{
 use loopwright_legality::{
     Access, Execution, Load, Meeting, Query, Time, is_common_to, meeting_pairs, primed,
 };
-use loopwright_poly::System;
+use loopwright_poly::{System, Table};
 
 use crate::{
     Hazards,
@@ -64,7 +64,7 @@ pub(crate) struct Conflicts<'a, 'k> {
     /// Whether conflicts of launches are meant, which may overlap.
     of_launches: bool,
     /// For each part, its accesses that matter, by array.
-    pub accesses: HashMap<usize, BTreeMap<Name, Vec<usize>>>,
+    pub accesses: Table<usize, BTreeMap<Name, Vec<usize>>>,
 }
 
 impl<'a, 'k> Conflicts<'a, 'k> {
@@ -94,7 +94,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             }
         }
         let mut conflicts =
-            Conflicts { analysis, block, meeting, hazards, of_launches: false, accesses: HashMap::new() };
+            Conflicts { analysis, block, meeting, hazards, of_launches: false, accesses: Table::default() };
         for (array, touches) in touches {
             let written = touches.iter().any(|(p, k)| analysis.parts[*p].execution.accesses[*k].write);
             if !written || !conflicts.leave_their_threads(&touches) && conflicts.disjoint(&touches)? {
@@ -125,7 +125,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             meeting: Meeting::Blocks,
             hazards: Hazards::Left,
             of_launches: true,
-            accesses: HashMap::new(),
+            accesses: Table::default(),
         };
         for &p in parts {
             for (k, access) in analysis.parts[p].execution.accesses.iter().enumerate() {
@@ -597,8 +597,8 @@ pub(crate) fn because(dependence: Dependence) -> Note {
 }
 
 /// The item that each part is in, by number.
-pub(crate) fn homes(items: &[Item]) -> HashMap<usize, usize> {
-    let mut homes = HashMap::new();
+pub(crate) fn homes(items: &[Item]) -> Table<usize, usize> {
+    let mut homes = Table::default();
     for (k, item) in items.iter().enumerate() {
         for part in Item::parts(std::slice::from_ref(item)) {
             homes.insert(part, k);

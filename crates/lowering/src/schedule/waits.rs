@@ -17,11 +17,9 @@
 //! goes until nothing new is found. For each conflict a wait is placed or strengthened, and the
 //! walk begins anew. A copy that nothing waits for is waited for at the end of the kernel.
 
-use std::collections::HashMap;
-
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, HardwareAxis, Name, Tag};
 use loopwright_legality::{Time, primed};
-use loopwright_poly::System;
+use loopwright_poly::{System, Table};
 
 use super::{
     items::Item,
@@ -74,7 +72,7 @@ pub(crate) fn place(conflicts: &Conflicts<'_, '_>, items: Vec<Item>) -> Result<V
     }
     let mut items = with_groups(conflicts, items);
     loop {
-        let mut walk = Walk { conflicts, change: None, answers: HashMap::new() };
+        let mut walk = Walk { conflicts, change: None, answers: Table::default() };
         let mut left = walk.body(&items, &mut Vec::new(), Vec::new())?;
         match walk.change {
             Some(Change::Wait(path, pending, note)) => wait_before(&mut items, &path, pending, note),
@@ -202,7 +200,7 @@ struct Walk<'c, 'a, 'k> {
     conflicts: &'c Conflicts<'a, 'k>,
     change: Option<Change>,
     /// Whether two parts conflict in these relations.
-    answers: HashMap<(usize, usize, Vec<Relation>), Option<Note>>,
+    answers: Table<(usize, usize, Vec<Relation>), Option<Note>>,
 }
 
 impl Walk<'_, '_, '_> {

@@ -5,10 +5,9 @@
 //! Statements of contracts access that array, those that run the array of fragments, which has the
 //! axes that number fragments and the elements of one that a thread holds.
 
-use std::collections::HashSet;
-
 use loopwright_atom::Operand;
 use loopwright_kernel_ir::{Access, Aff, DType, Diagnostic, Expr, Name};
+use loopwright_poly::TableSet;
 
 use crate::{
     analyse::arrays::known,
@@ -111,7 +110,7 @@ impl Emitter<'_, '_> {
         env: &Env,
         stated: Inside<'_, Self>,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let mut read = HashSet::new();
+        let mut read = TableSet::default();
         Stmt::visit(body, &mut |stmt| {
             stmt.visit_values(&mut |value| {
                 if let ValueKind::Var(var) = value.kind {

@@ -21,13 +21,13 @@
 //! loads and the second condition, by the first branch neither. Only loads may lie between the two
 //! statements; they move ahead of both, and of two that load one element the first is kept.
 
-use std::collections::HashSet;
+use loopwright_poly::TableSet;
 
 use crate::program::{Destination, Memory, Stmt, UnOp, Value, ValueKind, VarId};
 
 /// Joins them in a body and in those inside it.
 pub(super) fn join_conditions(body: &mut Vec<Stmt>) {
-    let mut assigned = HashSet::new();
+    let mut assigned = TableSet::default();
     Stmt::visit(body, &mut |stmt| {
         if let Stmt::Set { var, .. } = stmt {
             assigned.insert(*var);
@@ -40,7 +40,7 @@ pub(super) fn join_conditions(body: &mut Vec<Stmt>) {
     }
 }
 
-fn join_in(body: &mut Vec<Stmt>, assigned: &HashSet<VarId>, same: &mut Vec<(VarId, VarId)>) {
+fn join_in(body: &mut Vec<Stmt>, assigned: &TableSet<VarId>, same: &mut Vec<(VarId, VarId)>) {
     for stmt in body.iter_mut().filter(|stmt| !matches!(stmt, Stmt::Atom { .. } | Stmt::Collective { .. })) {
         stmt.bodies_mut().for_each(|inner| join_in(inner, assigned, same));
     }
@@ -65,7 +65,7 @@ fn predicate(stmt: &Stmt) -> Option<&Value> {
 fn joined(
     done: &mut Vec<Stmt>,
     stmt: &Stmt,
-    assigned: &HashSet<VarId>,
+    assigned: &TableSet<VarId>,
     same: &mut Vec<(VarId, VarId)>,
 ) -> bool {
     let Some(second) = predicate(stmt) else { return false };
@@ -118,7 +118,7 @@ fn joined(
 struct Known<'b> {
     body: &'b [Stmt],
     /// Variables that have other values later.
-    assigned: &'b HashSet<VarId>,
+    assigned: &'b TableSet<VarId>,
     /// The first of the statements whose loads a condition has needed.
     from: usize,
 }
@@ -161,14 +161,14 @@ impl Known<'_> {
 
 /// The arrays and variables that statements write.
 struct Written {
-    memories: HashSet<Memory>,
-    vars: HashSet<VarId>,
+    memories: TableSet<Memory>,
+    vars: TableSet<VarId>,
 }
 
 impl Written {
     /// What these statements write; `None` if other threads may write between them.
     fn by(body: &[Stmt]) -> Option<Written> {
-        let mut written = Written { memories: HashSet::new(), vars: HashSet::new() };
+        let mut written = Written { memories: TableSet::default(), vars: TableSet::default() };
         let mut alone = true;
         Stmt::visit(body, &mut |stmt| {
             alone &= stmt.barrier().is_none()

@@ -11,10 +11,10 @@
 //! length of its axis is not affine, nothing is refuted: that such an access stays inside is taken
 //! on trust, and the emulator checks it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Term};
-use loopwright_poly::{Result, System};
+use loopwright_poly::{Result, System, TableSet};
 
 use super::{
     cases::case_with,
@@ -44,7 +44,7 @@ pub(super) fn wrong_access(reading: &Reading<'_>, queries: &mut usize) -> Result
         return Ok(Some(found));
     }
     let shapes = shapes(reading.program)?;
-    let mut seen: HashSet<&Access> = HashSet::new();
+    let mut seen: TableSet<&Access> = TableSet::default();
     for access in reading.accesses.iter().filter(|access| seen.insert(access)) {
         if let Memory::Global(number) = access.memory {
             let Some(shape) = shapes.get(number) else { continue };

@@ -14,9 +14,10 @@
 //! Counters have an end: one that is doubled begins above zero, one that is halved goes to a value
 //! that is not negative ([`endless`]).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use loopwright_kernel_ir::{Name, Part, PartRef};
+use loopwright_poly::{Table, TableSet};
 
 use super::{affine::is_natural, reading::Reading};
 use crate::{DeviceKernel, Leaf, Memory, Program, Step, Stmt, ValueKind, VarId};
@@ -118,14 +119,14 @@ pub(super) fn not_given(program: &Program) -> Option<(Name, Name)> {
 
 fn of_kernel(program: &Program, kernel: &DeviceKernel) -> Option<Name> {
     let name = |var: VarId| kernel.vars.get(var.0).map(|v| v.name.clone());
-    let mut of_parts = HashSet::new();
+    let mut of_parts = TableSet::default();
     Stmt::visit(&kernel.body, &mut |stmt| {
         of_parts.extend(stmt.assigned().filter(|_| stmt.gives(&program.leaves).is_some()));
     });
-    if let Some(var) = unknown(&kernel.body, &of_parts, &mut HashSet::new(), &mut HashSet::new()) {
+    if let Some(var) = unknown(&kernel.body, &of_parts, &mut TableSet::default(), &mut TableSet::default()) {
         return name(var);
     }
-    let mut written = HashSet::new();
+    let mut written = TableSet::default();
     Stmt::visit(&kernel.body, &mut |stmt| written.extend(stmt.written().map(|to| to.element.memory)));
     let mut found = None;
     Stmt::visit(&kernel.body, &mut |stmt| {
@@ -149,8 +150,8 @@ fn of_kernel(program: &Program, kernel: &DeviceKernel) -> Option<Name> {
 /// other. The kernel's own scalars, such as bounds of segments, have what their statements give
 /// (`values`).
 fn again(program: &Program, kernel: &DeviceKernel) -> Option<VarId> {
-    let (mut counts, mut given) = (HashSet::new(), HashSet::new());
-    let (mut assigned, mut changed) = (HashMap::new(), None);
+    let (mut counts, mut given) = (TableSet::default(), TableSet::default());
+    let (mut assigned, mut changed) = (Table::default(), None);
     Stmt::visit(&kernel.body, &mut |stmt| {
         for var in stmt.assigned() {
             let Stmt::For { body, .. } = stmt else {
@@ -179,9 +180,9 @@ fn again(program: &Program, kernel: &DeviceKernel) -> Option<VarId> {
 /// The first variable that is read, or assigned, where it is not declared or has no value yet.
 fn unknown(
     body: &[Stmt],
-    of_parts: &HashSet<VarId>,
-    declared: &mut HashSet<VarId>,
-    assigned: &mut HashSet<VarId>,
+    of_parts: &TableSet<VarId>,
+    declared: &mut TableSet<VarId>,
+    assigned: &mut TableSet<VarId>,
 ) -> Option<VarId> {
     let mut own = Vec::new();
     let mut found = None;

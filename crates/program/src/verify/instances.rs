@@ -18,7 +18,7 @@
 //! excluded by a condition on data.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map::Entry},
+    collections::{BTreeMap, BTreeSet, hash_map::Entry},
     rc::Rc,
 };
 
@@ -66,9 +66,18 @@ pub(super) struct Coverage<'r, 'p> {
 
 /// For each leaf, the first one of its part.
 pub(super) fn first_of_part(program: &Program) -> Vec<LeafId> {
-    let mut known: HashMap<&PartRef, LeafId> = HashMap::new();
+    let mut known: Table<&PartRef, LeafId> = Table::default();
     let leaves = program.leaves.iter().enumerate();
     leaves.map(|(k, leaf)| *known.entry(&leaf.part).or_insert(LeafId(k))).collect()
+}
+
+/// Whether what is asked of the statements of two parts in one scope is the same.
+fn are_alike(a: &Instances, b: &Instances) -> bool {
+    a.constraints == b.constraints
+        && a.allowed == b.allowed
+        && a.executor == b.executor
+        && a.lanes == b.lanes
+        && a.conditional == b.conditional
 }
 
 /// What holds where a query is made.
@@ -94,7 +103,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
 
     /// The first statement that does not run for exactly the instances of its part. The leaves that
     /// are found are added to `seen`.
-    pub fn check(&mut self, seen: &mut HashSet<(LeafId, u8)>) -> Result<Option<Misfit>> {
+    pub fn check(&mut self, seen: &mut TableSet<(LeafId, u8)>) -> Result<Option<Misfit>> {
         let reading = self.reading;
         for named in &reading.named {
             if let Some(misfit) = self.named(named)? {
@@ -103,7 +112,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
         }
         // A part may have several leaves, which differ in the values of inames without a loop.
         let first = first_of_part(reading.program);
-        let mut asked: HashSet<(LeafId, Given, ScopeId)> = HashSet::new();
+        let mut asked: TableSet<(LeafId, Given, ScopeId)> = TableSet::default();
         let mut together: BTreeMap<(LeafId, Given), Vec<ScopeId>> = BTreeMap::new();
         for done in &reading.done {
             let Some(part) = first.get(done.leaf.0).copied() else { continue };
@@ -134,6 +143,9 @@ impl<'r, 'p> Coverage<'r, 'p> {
         // What serves such a part is where it is needed.
         let in_pieces = together.keys().filter(|(_, given)| given.value().is_some());
         let apart: BTreeSet<LeafId> = in_pieces.map(|(part, _)| *part).collect();
+        // The statement before, if nothing was wrong with it: most have the instances of their
+        // neighbours, and stand beside them.
+        let mut right: Option<(&Instances, ScopeId)> = None;
         for done in &reading.done {
             let Some(part) = first.get(done.leaf.0).copied() else { continue };
             seen.extend(done.gives.value().map(|value| (part, value)));
@@ -152,18 +164,24 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 let case = System::new(&[self.context, &scope.rows].concat())?;
                 return Ok(Some(Misfit { flaw: Flaw::Again(done.leaf), case, exact: false }));
             }
+            if right.is_some_and(|(of, place)| place == done.scope && are_alike(instances, of)) {
+                continue;
+            }
+            let given = (part, done.gives);
+            let is_alone = !together.contains_key(&given) && !overlapping.contains_key(&given);
+            let is_alone = is_alone && !apart.contains(&part);
             // Of what has a predicate only that decides.
             let place = |id: ScopeId| match instances.conditional {
                 true => reading.scope(id).guards.unwrap_or(id),
                 false => id,
             };
             let places = |scopes: &Vec<ScopeId>| scopes.iter().map(|id| place(*id)).collect::<Vec<_>>();
-            let scopes = together.get(&(part, done.gives)).map(places);
+            let scopes = together.get(&given).map(places);
             let misfit = match scopes.as_deref() {
                 _ if done.gives.value().is_none() && apart.contains(&part) => None,
                 None => {
                     let own = reading.scope(place(done.scope));
-                    let beside = overlapping.get(&(part, done.gives)).map(places);
+                    let beside = overlapping.get(&given).map(places);
                     match (self.lost(done.leaf, instances, own)?, beside) {
                         (Some(lost), Some(scopes)) => {
                             self.lost_beside(lost, done.leaf, instances, &scopes)?
@@ -183,6 +201,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
             if !is_init && let Some(misfit) = self.extra(done.leaf, instances, scope)? {
                 return Ok(Some(misfit));
             }
+            right = (is_alone && !is_init).then_some((instances, done.scope));
         }
         Ok(None)
     }
@@ -485,7 +504,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
             }
         }
         let until = after.iter().find(|given| given.scalar == *name).map_or(reading.done.len(), |g| g.until);
-        let mut asked = HashSet::new();
+        let mut asked = TableSet::default();
         for done in &reading.done[from.min(until)..until] {
             let instances = reading.program.leaves.get(done.leaf.0).and_then(|leaf| leaf.instances.as_ref());
             let Some(rows) = instances.map(|i| &i.constraints) else { continue };

@@ -89,16 +89,13 @@ mod values;
 mod vouched;
 mod width;
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    fmt,
-};
+use std::{collections::BTreeMap, fmt};
 
 use loopwright_kernel_ir::{
     Aff, Constraint, Diagnostic, KernelData, LoopKernel, Name, ReductionOp, TypeTable,
 };
 use loopwright_legality::is_coordinate;
-use loopwright_poly::{Result, System, remembering};
+use loopwright_poly::{Result, System, TableSet, remembering};
 
 use crate::{DeviceKernel, HostStmt, LeafId, Program, Value};
 use instances::{Coverage, Flaw, Misfit};
@@ -237,7 +234,7 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
     let values = operators.kernel.map(|kernel| Values::new(kernel, program));
     let sequence = Sequence::new(program);
     let vouched = operators.kernel.is_some_and(|kernel| !kernel.vouched.is_empty());
-    let seen = HashSet::new();
+    let seen = TableSet::default();
     let mut check = Check { program, targets, vouched, queries: 0, seen, values, sequence };
     match check.all(operators.kernel) {
         Ok(None) => match operators.kernel.and_then(|kernel| segments::wrong_nest(kernel, program)) {
@@ -259,7 +256,7 @@ struct Check<'p> {
     vouched: bool,
     queries: usize,
     /// The values of parts that are given somewhere.
-    seen: HashSet<(LeafId, u8)>,
+    seen: TableSet<(LeafId, u8)>,
     values: Option<Values<'p>>,
     sequence: Sequence<'p>,
 }

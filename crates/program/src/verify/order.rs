@@ -28,11 +28,11 @@
 mod pair;
 mod ways;
 
-use std::collections::{BTreeMap, HashSet, hash_map::Entry};
+use std::collections::{BTreeMap, hash_map::Entry};
 
 use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name, PerDim};
 use loopwright_legality::{is_common_to, is_coordinate, primed};
-use loopwright_poly::{Result, System, Table};
+use loopwright_poly::{Result, System, Table, TableSet};
 
 use super::{
     cases::case_with,
@@ -65,7 +65,7 @@ pub(super) struct Order<'r, 'p> {
     /// Whether the user has vouched for a step of the kernel.
     vouched: bool,
     /// The arrays in which accesses of different threads may meet.
-    shared: HashSet<Memory>,
+    shared: TableSet<Memory>,
     /// Where these threads are of one warp, and its barriers count: what lanes may decide
     /// differently.
     of_warp: Option<Varying<'p>>,
@@ -85,7 +85,7 @@ impl<'r, 'p> Order<'r, 'p> {
             reading,
             context,
             vouched,
-            shared: HashSet::new(),
+            shared: TableSet::default(),
             of_warp: None,
             numbers: Table::default(),
             asked: Vec::new(),
@@ -104,7 +104,7 @@ impl<'r, 'p> Order<'r, 'p> {
                 arrays.entry(touch.memory).or_default().push(id);
             }
         }
-        let mut of_warps = HashSet::new();
+        let mut of_warps = TableSet::default();
         for (memory, touches) in arrays {
             if !touches.iter().any(|t| self.touch(*t).write) {
                 continue;

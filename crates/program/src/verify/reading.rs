@@ -17,11 +17,14 @@ mod scalars;
 mod sets;
 mod touches;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name, UpdateScope};
 use loopwright_legality::{Load, is_coordinate};
-use loopwright_poly::{Result, System, Table};
+use loopwright_poly::{Result, System, Table, TableSet};
 
 pub(super) use lanes::{Copied, Targets, first_lane};
 pub(super) use sets::{
@@ -88,6 +91,8 @@ pub(super) struct Reading<'p> {
     around: Vec<(ScopeId, Decision<'p>)>,
     /// Where the statement stands that is being read.
     path: Vec<Turn>,
+    /// What the instances of parts mention, if that has been asked.
+    spoken_of: OnceCell<TableSet<Name>>,
     /// Values read from data, by name.
     loads: Table<Name, Load>,
     /// Whether a function is not negative in a scope.
@@ -171,6 +176,7 @@ impl<'p> Reading<'p> {
             scope: 0,
             around: Vec::new(),
             path: Vec::new(),
+            spoken_of: OnceCell::new(),
             loads: Table::default(),
             natural: Table::default(),
             knows_scalars,

@@ -25,16 +25,13 @@
 mod kept;
 mod pair;
 
-use std::{
-    cmp::Ordering,
-    collections::{BTreeMap, HashMap},
-};
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, LoopKernel, Name, Part, PartRef};
 use loopwright_legality::{
     Event, Load, Model, ModelPart, Touch, facts_exclude, flat_nests, is_coordinate, primed,
 };
-use loopwright_poly::{Result, System};
+use loopwright_poly::{Result, System, Table};
 
 use super::{
     Finding,
@@ -196,7 +193,7 @@ impl<'p> Sequence<'p> {
     /// The first two statements that may give one value for one execution.
     pub fn repeated(&mut self, context: &[Constraint]) -> Result<Option<Finding>> {
         let program = self.program;
-        let mut of_value: HashMap<(&PartRef, u8), Vec<&Placed>> = HashMap::new();
+        let mut of_value: Table<(&PartRef, u8), Vec<&Placed>> = Table::default();
         for placed in self.statements.iter().filter(|s| !s.by_data) {
             let given = of_value.entry((self.part(placed), placed.number)).or_default();
             for other in given.iter() {

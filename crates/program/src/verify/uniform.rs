@@ -6,11 +6,9 @@
 //! looked for. Of a warp's barriers only what is plain counts: besides the above, the number of the
 //! warp, votes, and what all lanes take from one.
 
-use std::collections::HashSet;
-
 use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name, PerDim};
 use loopwright_legality::is_coordinate;
-use loopwright_poly::{Result, System};
+use loopwright_poly::{Result, System, TableSet};
 
 use super::reading::{Barrier, Decision, Node, Reading, Rows, ScopeId};
 use crate::{
@@ -38,12 +36,12 @@ pub(super) struct Varying<'p> {
     /// The variables whose values may differ.
     vars: Vec<bool>,
     /// Arrays in global memory that the kernel writes.
-    written: HashSet<usize>,
+    written: TableSet<usize>,
 }
 
 impl<'p> Varying<'p> {
     pub fn new(program: &'p Program, kernel: &'p DeviceKernel, among: SyncScope) -> Self {
-        let mut written = HashSet::new();
+        let mut written = TableSet::default();
         Stmt::visit(&kernel.body, &mut |stmt| {
             if let Some(Memory::Global(number)) = stmt.written().map(|to| to.element.memory) {
                 written.insert(number);

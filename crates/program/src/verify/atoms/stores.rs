@@ -7,10 +7,10 @@
 //! where the contract says. Names around the atom stay names, over which the cells have to be the
 //! same functions. No two elements may have one cell, since nothing says which is stored last.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Aff, Name};
-use loopwright_poly::Result;
+use loopwright_poly::{Result, Table};
 
 use super::{Flaw, Mirrors, are_apart, held::is_of_warp, loop_name, texts, warp_lanes};
 use crate::{
@@ -23,7 +23,7 @@ use texts::{Found, Loop, Source};
 const MOST: i64 = 4096;
 
 /// By lane and place in the private array: the cell that is written.
-type Cells = HashMap<(i64, Aff), Vec<Aff>>;
+type Cells = Table<(i64, Aff), Vec<Aff>>;
 
 /// What is wrong with stores of matrices.
 pub(super) fn wrong_store(
@@ -56,7 +56,7 @@ pub(super) fn wrong_store(
         return Ok(Some(format!("`{name}` stands for another array, or another one for it").into()));
     }
     // The number of an element in the private array, which has to be the same for all lanes.
-    let own_place = |cell: &[Aff], values: &HashMap<Name, i64>| -> Result<Option<Aff>> {
+    let own_place = |cell: &[Aff], values: &Table<Name, i64>| -> Result<Option<Aff>> {
         let own = substituted(cell, &|n| values.get(n).copied())?;
         own.iter().all(|s| is_of_warp(reading, s)).then(|| array.offset_in_rows(&own)).transpose()
     };
@@ -66,7 +66,7 @@ pub(super) fn wrong_store(
     let lanes = i64::from(reading.program.target.warp_size);
 
     // What the contract says.
-    let mut wanted = Cells::new();
+    let mut wanted = Cells::default();
     let mut first: Option<Vec<Aff>> = None;
     let mut taken = BTreeSet::new();
     let (Some(of_from), Some(of_to)) = (whole(&copy.from.cell), whole(&copy.to.cell)) else {
@@ -156,8 +156,8 @@ fn substituted(cell: &[Aff], value: &dyn Fn(&Name) -> Option<i64>) -> Result<Vec
 }
 
 /// The values of the counters of loops, in each of their instances.
-fn instances(reading: &Reading<'_>, loops: &[(Loop, i64)]) -> Found<Vec<HashMap<Name, i64>>> {
-    let mut all = vec![HashMap::new()];
+fn instances(reading: &Reading<'_>, loops: &[(Loop, i64)]) -> Found<Vec<Table<Name, i64>>> {
+    let mut all = vec![Table::default()];
     let mut count = 1i64;
     for (one, step) in loops {
         let values = (0..).map(|k| k * step).take_while(|v| *v < one.length);
@@ -171,7 +171,7 @@ fn instances(reading: &Reading<'_>, loops: &[(Loop, i64)]) -> Found<Vec<HashMap<
             .iter()
             .flat_map(|own| {
                 values.iter().map(|v| {
-                    let mut own: HashMap<Name, i64> = own.clone();
+                    let mut own: Table<Name, i64> = own.clone();
                     own.insert(name.clone(), *v);
                     own
                 })

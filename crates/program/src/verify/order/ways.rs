@@ -6,10 +6,8 @@
 //! decide alike where a barrier depends on it (`uniform`), each by its own coordinates. Values read
 //! from memory are left out.
 
-use std::collections::HashMap;
-
 use loopwright_kernel_ir::Constraint;
-use loopwright_poly::Result;
+use loopwright_poly::{Result, Table};
 
 use super::super::reading::{Says, TouchId};
 
@@ -170,7 +168,7 @@ fn through(ways: &[Way], ends: Vec<End>) -> Vec<End> {
     if *ways == [Way::free()] {
         return ends;
     }
-    let mut of_touch: HashMap<TouchId, Vec<Way>> = HashMap::new();
+    let mut of_touch: Table<TouchId, Vec<Way>> = Table::default();
     let mut order: Vec<TouchId> = Vec::new();
     for end in ends {
         let own = of_touch.entry(end.touch).or_insert_with(|| {

@@ -11,10 +11,8 @@
 //! A copy whose lanes are not known might run any of its part's instances: its scope is not read
 //! completely ([`Scope::unread`]), so that nothing is shown with it.
 
-use std::collections::HashMap;
-
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Expr, Kind, Lookup, LoopKernel, Name, Part};
-use loopwright_poly::{Result, System};
+use loopwright_poly::{Result, System, Table};
 
 use super::{Reading, Scope};
 use crate::{Async, AsyncCopy, Instances, Leaf, LeafId, MemRef, Memory, Program, Purpose, Stmt, Value};
@@ -22,7 +20,7 @@ use crate::{Async, AsyncCopy, Instances, Leaf, LeafId, MemRef, Memory, Program, 
 /// The elements that parts in lanes write: by the leaves that give their values, the subscripts of
 /// the kernel's target in the order of storage, over coordinates and the inames of loops and lanes.
 #[derive(Default)]
-pub(in crate::verify) struct Targets(HashMap<LeafId, Vec<Option<Aff>>>);
+pub(in crate::verify) struct Targets(Table<LeafId, Vec<Option<Aff>>>);
 
 impl Targets {
     pub fn of(kernel: &LoopKernel, program: &Program) -> Result<Self> {

@@ -18,10 +18,10 @@ use std::collections::btree_map::Entry;
 
 use loopwright_kernel_ir::{Aff, Constraint, Fact, Name};
 use loopwright_legality::is_coordinate;
-use loopwright_poly::Result;
+use loopwright_poly::{Result, TableSet};
 
 use super::{Named, Reading, ScopeId, Terms};
-use crate::{BinOp, Destination, Leaf, LeafId, MemRef, Memory, Purpose, Stmt, Value, ValueKind, VarId};
+use crate::{BinOp, Destination, LeafId, MemRef, Memory, Purpose, Stmt, Value, ValueKind, VarId};
 
 /// A statement that gives lanes a scalar that is read from data.
 pub(in crate::verify) struct OfLanes {
@@ -53,13 +53,26 @@ impl Reading<'_> {
     /// constraints are over instances and some mention it.
     fn scalar_of_array(&mut self, element: &MemRef) -> Option<Name> {
         let name = self.array_name(element.memory);
-        let spoken_of =
-            |leaf: &Leaf| leaf.instances.iter().flat_map(|i| &i.constraints).any(|c| c.aff.mentions(&name));
-        if self.terms != Terms::Instances || !self.program.leaves.iter().any(spoken_of) {
+        if self.terms != Terms::Instances || !self.is_spoken_of(&name) {
             return None;
         }
         self.data.insert(name.clone());
         Some(name)
+    }
+
+    /// Whether the instances of a part mention a name.
+    fn is_spoken_of(&self, name: &Name) -> bool {
+        let instances = self.program.leaves.iter().filter_map(|leaf| leaf.instances.as_ref());
+        let spoken_of = self.spoken_of.get_or_init(|| {
+            let mut found = TableSet::default();
+            for c in instances.flat_map(|i| &i.constraints) {
+                c.aff.visit_names(&mut |name| {
+                    found.insert(name.clone());
+                });
+            }
+            found
+        });
+        spoken_of.contains(name)
     }
 
     /// The scalar of the kernel that an element stands for, where it is read. That of the first

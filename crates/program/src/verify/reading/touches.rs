@@ -98,7 +98,15 @@ impl<'p> Reading<'p> {
                 self.reads(a, leaf, found)?;
                 self.reads_if(a, *op == BinOp::And, b, leaf, found)
             }
-            _ => value.children().into_iter().try_for_each(|child| self.reads(child, leaf, found)),
+            _ => {
+                let mut done = Ok(());
+                value.each_child(&mut |child| {
+                    if done.is_ok() {
+                        done = self.reads(child, leaf, found);
+                    }
+                });
+                done
+            }
         }
     }
 

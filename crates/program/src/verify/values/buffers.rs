@@ -4,9 +4,8 @@
 //! parameters. One that is written in a loop over lanes is a function of the lane there, and of a
 //! parameter after the loop. One that is written under a condition is read under the same.
 
-use std::collections::HashMap;
-
 use loopwright_kernel_ir::{Aff, Name};
+use loopwright_poly::Table;
 
 use super::forms::{Form, Forms};
 
@@ -26,7 +25,7 @@ pub(super) struct Piece {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffers {
     /// By the number of the array; later pieces hide earlier ones. Each with its own number.
-    pieces: HashMap<usize, Vec<(usize, Piece)>>,
+    pieces: Table<usize, Vec<(usize, Piece)>>,
     written: usize,
     parameters: usize,
 }
@@ -166,7 +165,7 @@ impl Buffers {
                     break;
                 };
                 let (low, end) = (low.saturating_add(moved), end.saturating_add(moved));
-                let by = HashMap::from([(lane.clone(), value)]);
+                let by = Table::from_iter([(lane.clone(), value)]);
                 let subscripts: Result<Vec<Aff>, _> =
                     piece.subscripts.iter().map(|s| s.substitute(&|n| by.get(n).cloned())).collect();
                 let Ok(subscripts) = subscripts else {
@@ -196,7 +195,7 @@ impl Piece {
         if subscripts.len() != self.subscripts.len() {
             return Found::Unclear;
         }
-        let mut by: HashMap<Name, Aff> = HashMap::new();
+        let mut by: Table<Name, Aff> = Table::default();
         let mut clear = true;
         for (own, read) in self.subscripts.iter().zip(subscripts) {
             let parameter = self.parameters.iter().find(|(name, ..)| own.mentions(name));

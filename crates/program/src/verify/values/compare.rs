@@ -1,9 +1,9 @@
 //! Whether two forms are equal wherever a statement runs, and forms as text.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, Name};
-use loopwright_poly::System;
+use loopwright_poly::{System, Table};
 
 use super::{
     WrongValue,
@@ -148,7 +148,7 @@ impl Walk<'_, '_, '_> {
     fn same_integer(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
         let mut others: Vec<Form> = Vec::new();
         // Which of the others each scalar of the kernel is.
-        let mut scalars: HashMap<Name, usize> = HashMap::new();
+        let mut scalars: Table<Name, usize> = Table::default();
         let mut function = |walk: &mut Self, form: Form| -> Result<Option<Aff>, WrongValue> {
             let mut atoms = Vec::new();
             if walk

@@ -386,7 +386,8 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
 
     /// The axis of an element that a name stands for in [`Ring::written_by`].
     fn axis_of(&self, name: &Name) -> Option<usize> {
-        (0..self.read.len()).find(|k| **name == *format!("cell {k}"))
+        let axis: usize = name.strip_prefix("cell ")?.parse().ok()?;
+        (axis < self.read.len()).then_some(axis)
     }
 
     /// Where a copy, which writes these elements, has surely written the one that is read, and no

@@ -12,10 +12,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet, hash_map::Entry};
+use std::collections::hash_map::Entry;
 
 use loopwright_kernel_ir::{Aff, Constraint, DType, Name, Number, Precision, Term};
-use loopwright_poly::Table;
+use loopwright_poly::{Table, TableSet};
 
 use crate::{BinOp, UnOp};
 
@@ -89,7 +89,7 @@ pub(super) struct Forms {
     /// The type of the program's indices.
     pub index: DType,
     /// Coordinates that are always 0.
-    pub zero: HashSet<Name>,
+    pub zero: TableSet<Name>,
     opaque: u32,
 }
 
@@ -98,7 +98,7 @@ type Terms = Vec<(Vec<Form>, i64)>;
 
 impl Forms {
     pub fn new(index: DType) -> Self {
-        Forms { nodes: Vec::new(), numbers: Table::default(), index, zero: HashSet::new(), opaque: 0 }
+        Forms { nodes: Vec::new(), numbers: Table::default(), index, zero: TableSet::default(), opaque: 0 }
     }
 
     pub fn node(&self, form: Form) -> &Node {
@@ -495,7 +495,7 @@ impl Forms {
     }
 
     /// A form with functions in place of names.
-    pub fn substitute(&mut self, form: Form, by: &HashMap<Name, Aff>) -> Form {
+    pub fn substitute(&mut self, form: Form, by: &Table<Name, Aff>) -> Form {
         match self.node(form).clone() {
             Node::Name(name) => match by.get(&name) {
                 Some(aff) => {

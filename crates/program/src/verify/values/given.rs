@@ -1,8 +1,7 @@
 //! A statement that gives a value of a part, against what the kernel says of it.
 
-use std::collections::{HashMap, HashSet};
-
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Number, Part, PartRef, UpdateScope};
+use loopwright_poly::{Table, TableSet};
 
 use super::{
     Local, WrongValue,
@@ -36,7 +35,7 @@ impl<'k> Walk<'_, 'k, '_> {
                 || piece.is_some_and(|(_, from, _)| group.is_continued_by(leaf, from))
         });
         if !goes_on {
-            let group = Group { given: HashSet::new(), before: self.last, piece: None };
+            let group = Group { given: TableSet::default(), before: self.last, piece: None };
             if let Some(before) = self.groups.insert(part, group) {
                 self.is_complete(part, &before)?;
             }
@@ -50,7 +49,7 @@ impl<'k> Walk<'_, 'k, '_> {
             }
             None => self.last,
         };
-        let mut only: HashMap<Name, Aff> = HashMap::new();
+        let mut only: Table<Name, Aff> = Table::default();
         for (name, value) in &leaf.only {
             let equal = Constraint::equal(&Aff::var(name), value).map_err(Diagnostic::from)?;
             if self.reading.scope(scope).rows.contains(&equal) {
@@ -166,7 +165,7 @@ impl<'k> Walk<'_, 'k, '_> {
         copy: &'k AsyncCopy,
         leaf: &'k Leaf,
         done: &Done,
-        only: &mut HashMap<Name, Aff>,
+        only: &mut Table<Name, Aff>,
     ) -> Result<(Option<Place>, Vec<Form>, Form), WrongValue> {
         let lane = self.buffers.parameter();
         let mut subscripts: Vec<Form> = copy.to.subscripts.iter().map(|s| self.value(s)).collect();
@@ -203,7 +202,7 @@ impl<'k> Walk<'_, 'k, '_> {
         lanes: u8,
         leaf: &'k Leaf,
         done: &Done,
-        only: &mut HashMap<Name, Aff>,
+        only: &mut Table<Name, Aff>,
     ) -> Result<(), WrongValue> {
         let Some(instances) = leaf.instances.as_ref().filter(|i| !i.lanes.is_empty()) else { return Ok(()) };
         let Some(Copied { lane, first, certain }) = &done.copied else {
@@ -223,9 +222,9 @@ impl<'k> Walk<'_, 'k, '_> {
             Some(element) => {
                 let own = Aff::var(element).add_constant(*first).map_err(Diagnostic::from)?;
                 let back = Aff::var(lane).add_constant(first.saturating_neg()).map_err(Diagnostic::from)?;
-                (own, HashMap::from([(element.clone(), back)]))
+                (own, Table::from_iter([(element.clone(), back)]))
             }
-            None => (Aff::constant(*first), HashMap::new()),
+            None => (Aff::constant(*first), Table::default()),
         };
         self.lane = Some((lane.clone(), by));
         only.insert(lane.clone(), own);

@@ -41,9 +41,8 @@ mod spec;
 mod stray;
 mod walk;
 
-use std::collections::HashMap;
-
 use loopwright_kernel_ir::{Diagnostic, HardwareAxis, LoopKernel, Name, Part};
+use loopwright_poly::Table;
 
 use super::reading::Reading;
 use crate::{Destination, DeviceKernel, Memory, Program, Stmt, VarId};
@@ -109,9 +108,9 @@ impl<'k> Values<'k> {
     }
 
     /// What of the thread or the block holds which array, accumulator or total: one each.
-    fn holders(&mut self, kernel: &DeviceKernel) -> Result<HashMap<Local, Place>, WrongValue> {
-        let mut holders: HashMap<Local, Place> = HashMap::new();
-        let mut of: HashMap<Place, Local> = HashMap::new();
+    fn holders(&mut self, kernel: &DeviceKernel) -> Result<Table<Local, Place>, WrongValue> {
+        let mut holders: Table<Local, Place> = Table::default();
+        let mut of: Table<Place, Local> = Table::default();
         let mut inits: Vec<(Local, Name, usize, u8)> = Vec::new();
         let mut found: Vec<(Local, Place)> = Vec::new();
         Stmt::visit(&kernel.body, &mut |stmt| {
@@ -130,7 +129,7 @@ impl<'k> Values<'k> {
                 Part::Init(n) => inits.push((local, leaf.part.instruction.clone(), n, number)),
             }
         });
-        let mut learn = |local: Local, place: Place, of: &mut HashMap<Place, Local>| {
+        let mut learn = |local: Local, place: Place, of: &mut Table<Place, Local>| {
             let other = holders.insert(local, place.clone()).is_some_and(|own| own != place);
             if other || of.insert(place, local).is_some_and(|own| own != local) {
                 let message =

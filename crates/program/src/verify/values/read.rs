@@ -1,8 +1,7 @@
 //! The forms of the values of a program, where its text is read.
 
-use std::collections::HashMap;
-
 use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, HardwareAxis, Name, Number};
+use loopwright_poly::Table;
 
 use super::{
     Local, WrongValue,
@@ -105,7 +104,7 @@ impl<'k> Walk<'_, 'k, '_> {
         if let Some(meaning) = self.kernel.vars.get(var.0).and_then(|v| v.meaning.as_ref()) {
             // What it was computed from may have been written since.
             let (versions, time) = (&self.versions, self.times.get(&var).copied().unwrap_or(self.last));
-            let at = At { only: &HashMap::new(), has_lane: &|_| false, versions, time, atomic: false };
+            let at = At { only: &Table::default(), has_lane: &|_| false, versions, time, atomic: false };
             return self.spec.of_aff(self.forms, meaning, dtype, &at);
         }
         match self.vars.get(&var) {

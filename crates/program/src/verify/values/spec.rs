@@ -3,17 +3,14 @@
 mod storage;
 mod text;
 
-use std::{
-    collections::{HashMap, HashSet},
-    rc::Rc,
-};
+use std::rc::Rc;
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel, Name,
     Part, PartRef, Precision, ReductionOp, ReductionTypes, TypeTable, Typed, TypedKind, UnaryOp, UpdateOp,
 };
 use loopwright_legality::{conditional_reads, owning_lanes};
-use loopwright_poly::Table;
+use loopwright_poly::{Table, TableSet};
 
 pub(in crate::verify) use text::Text;
 
@@ -43,15 +40,15 @@ pub(in crate::verify) struct Spec<'k> {
     texts: Table<PartRef, Option<Rc<Text>>>,
     lanes: Table<Place, Rc<Vec<Name>>>,
     /// The lanes that own cells of a private array.
-    owning: HashMap<Name, Vec<Name>>,
+    owning: Table<Name, Vec<Name>>,
     lowers: Table<Name, i64>,
-    in_nests: Table<Name, Rc<HashSet<Name>>>,
+    in_nests: Table<Name, Rc<TableSet<Name>>>,
 }
 
 /// Where a statement of a part stands.
 pub(super) struct At<'w> {
     /// The values of inames that no loop around counts.
-    pub only: &'w HashMap<Name, Aff>,
+    pub only: &'w Table<Name, Aff>,
     /// Whether a lane has a value there.
     pub has_lane: &'w dyn Fn(&Name) -> bool,
     pub versions: &'w Versions,
@@ -71,17 +68,17 @@ pub(super) struct Wanted {
 /// The names of an operator's expressions, and the results of reductions.
 #[derive(Default)]
 struct Locals {
-    names: HashMap<Name, Form>,
-    results: HashMap<usize, Form>,
+    names: Table<Name, Form>,
+    results: Table<usize, Form>,
 }
 
 impl<'k> Spec<'k> {
     pub fn new(kernel: &'k LoopKernel, program: &'k Program) -> Self {
         let lookup = Lookup::new(kernel);
         let types = TypeTable::new(kernel).or_else(program.index);
-        let mut owning = HashMap::new();
+        let mut owning = Table::default();
         if kernel.tags.values().any(|tag| tag.is_jam()) {
-            let mut touching: HashMap<Name, Vec<(Vec<Name>, bool)>> = HashMap::new();
+            let mut touching: Table<Name, Vec<(Vec<Name>, bool)>> = Table::default();
             for part in kernel.tree.iter().flat_map(|t| t.leaves()) {
                 let Some(i) = lookup.instruction(&part.instruction) else { continue };
                 let mut lanes = lookup.part_inames(part);
@@ -277,7 +274,7 @@ impl<'k> Spec<'k> {
         let Some(text) = self.text(&part)? else { return Ok(None) };
         let neutral = text.reduction.as_ref().and_then(|of| of.neutral.get(usize::from(*k)));
         let at = At {
-            only: &HashMap::new(),
+            only: &Table::default(),
             has_lane: &|_| false,
             versions: &Versions::default(),
             time: 0,
@@ -319,7 +316,7 @@ impl<'k> Spec<'k> {
         at: &At<'_>,
     ) -> Option<Form> {
         let (of, typed) = text.combination.as_ref()?;
-        let names = HashMap::from([(of.held.clone(), held), (of.value.clone(), value)]);
+        let names = Table::from_iter([(of.held.clone(), held), (of.value.clone(), value)]);
         Some(self.form(forms, typed, &Locals { names, ..Locals::default() }, at))
     }
 
@@ -378,7 +375,7 @@ impl<'k> Spec<'k> {
     }
 
     /// An iname as a function of coordinates, loops and lanes.
-    pub(super) fn function(&self, name: &Name, only: &HashMap<Name, Aff>) -> Aff {
+    pub(super) fn function(&self, name: &Name, only: &Table<Name, Aff>) -> Aff {
         let own = Aff::var(name);
         let expanded = self.lookup.expand(&own).unwrap_or(own);
         let coordinate = |n: &Name| {

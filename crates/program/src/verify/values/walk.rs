@@ -1,13 +1,10 @@
 //! The walk through the text of a device kernel.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    rc::Rc,
-};
+use std::{collections::BTreeSet, rc::Rc};
 
 use loopwright_kernel_ir::{Aff, DType, Name, PartRef};
 use loopwright_legality::is_coordinate;
-use loopwright_poly::System;
+use loopwright_poly::{System, Table, TableSet};
 
 use super::{
     Local, WrongValue,
@@ -29,10 +26,10 @@ pub(super) struct Walk<'w, 'k, 'r> {
     pub reading: &'w Reading<'r>,
     pub spec: &'w mut Spec<'k>,
     pub forms: &'w mut Forms,
-    pub holders: HashMap<Local, Place>,
-    pub vars: HashMap<VarId, Form>,
+    pub holders: Table<Local, Place>,
+    pub vars: Table<VarId, Form>,
     /// When variables that hold indices have been assigned.
-    pub times: HashMap<VarId, Version>,
+    pub times: Table<VarId, Version>,
     pub buffers: Buffers,
     pub versions: Rc<Versions>,
     pub last: Version,
@@ -43,16 +40,16 @@ pub(super) struct Walk<'w, 'k, 'r> {
     /// All conditions around, as values of the text.
     pub conditions: Vec<Form>,
     /// The kernel's lane of a vector's elements, with what the elements' name is in it.
-    pub lane: Option<(Name, HashMap<Name, Aff>)>,
+    pub lane: Option<(Name, Table<Name, Aff>)>,
     /// The executions of parts for which statements in this body have given some value, by part.
-    pub groups: HashMap<&'k PartRef, Group<'k>>,
+    pub groups: Table<&'k PartRef, Group<'k>>,
     /// The number of statements of parts so far, as in [`Reading::done`].
     done: usize,
     /// The number of statements so far, as in [`Reading::places`].
     visited: usize,
     /// Dividends and divisors that C's operators truncate.
     pub truncated: Vec<Form>,
-    pub systems: HashMap<ScopeId, System>,
+    pub systems: Table<ScopeId, System>,
     /// The elements of a vector, where one is copied.
     pub range: Option<(Name, i64)>,
     /// Loops around, by their numbers, with the names that they count.
@@ -60,9 +57,9 @@ pub(super) struct Walk<'w, 'k, 'r> {
     loops: usize,
     /// Of loops that have been met, by their numbers: what they count, if that grows with an iname
     /// from one iteration to the next, its value in the first iteration, and by how much it grows.
-    pub rising: HashMap<usize, (Aff, Aff, i64)>,
+    pub rising: Table<usize, (Aff, Aff, i64)>,
     /// What writes a place so far: for each statement the copy that fills it, if it is one.
-    pub fillings: HashMap<Place, Vec<Option<Filling>>>,
+    pub fillings: Table<Place, Vec<Option<Filling>>>,
     /// Updates that still have to be shown to add nothing outside of their instances.
     pub owed: Vec<Owed>,
     /// What the element holds and the operand, where a declared update is read.
@@ -72,12 +69,12 @@ pub(super) struct Walk<'w, 'k, 'r> {
     /// Whether data decide which instances some statement runs.
     pub has_nest: bool,
     /// The numbers of the values that statements give, by parts.
-    pub numbers: HashMap<&'k PartRef, HashSet<u8>>,
+    pub numbers: Table<&'k PartRef, TableSet<u8>>,
 }
 
 /// Statements of one execution of a part.
 pub(super) struct Group<'k> {
-    pub given: HashSet<u8>,
+    pub given: TableSet<u8>,
     /// The time of the first of them.
     pub before: Version,
     /// The piece of a vector that the last of them copied, its lanes and its leaf: the piece after
@@ -116,10 +113,10 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
         reading: &'w Reading<'r>,
         spec: &'w mut Spec<'k>,
         forms: &'w mut Forms,
-        holders: HashMap<Local, Place>,
+        holders: Table<Local, Place>,
     ) -> Self {
         let mut has_nest = false;
-        let mut numbers: HashMap<&'k PartRef, HashSet<u8>> = HashMap::new();
+        let mut numbers: Table<&'k PartRef, TableSet<u8>> = Table::default();
         Stmt::visit(&kernel.body, &mut |stmt| {
             if let Some((leaf, number)) = stmt.gives(&program.leaves) {
                 numbers.entry(&program.leaves[leaf.0].part).or_default().insert(number);
@@ -134,8 +131,8 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             spec,
             forms,
             holders,
-            vars: HashMap::new(),
-            times: HashMap::new(),
+            vars: Table::default(),
+            times: Table::default(),
             buffers: Buffers::default(),
             versions: Rc::default(),
             last: 0,
@@ -143,17 +140,17 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
             predicates: Vec::new(),
             conditions: Vec::new(),
             lane: None,
-            groups: HashMap::new(),
+            groups: Table::default(),
             numbers,
             done: 0,
             visited: 0,
             truncated: Vec::new(),
-            systems: HashMap::new(),
+            systems: Table::default(),
             range: None,
             path: Vec::new(),
             loops: 0,
-            rising: HashMap::new(),
-            fillings: HashMap::new(),
+            rising: Table::default(),
+            fillings: Table::default(),
             owed: Vec::new(),
             operands: None,
             joining: false,
@@ -463,7 +460,7 @@ impl<'w, 'k, 'r> Walk<'w, 'k, 'r> {
                 self.buffers.forget(array);
                 return Ok(());
             };
-            form = self.forms.substitute(form, &HashMap::from([(lane, by)]));
+            form = self.forms.substitute(form, &Table::from_iter([(lane, by)]));
             subscripts.push(own);
             parameters.push((Name::new("subscript"), first, first.saturating_add(count)));
         }

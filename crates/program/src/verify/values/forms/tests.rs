@@ -1,6 +1,6 @@
 //! Forms of random integers against their values: what has one form has one value.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::*;
 
@@ -259,12 +259,12 @@ fn functions_of_names_are_functions_again() {
         }
         // By other functions, as the function itself is.
         let by = Aff::var("m").scale(2).unwrap().add_constant(1).unwrap();
-        let replaced = forms.substitute(form, &HashMap::from([(name(0), by.clone())]));
+        let replaced = forms.substitute(form, &Table::from_iter([(name(0), by.clone())]));
         let wanted = aff.substitute_one("i", &by).unwrap();
         assert_eq!(forms.to_aff(replaced, &mut |_| None), Some(wanted), "{aff}");
         // By numbers, it is the number that the function then has.
         let numbers = (0..3).map(|k| (name(k), Aff::constant(random.below(20) as i64 - 9)));
-        let numbers: HashMap<Name, Aff> = numbers.collect();
+        let numbers: Table<Name, Aff> = numbers.collect();
         let number = forms.substitute(form, &numbers);
         let value = aff.substitute(&|n| numbers.get(n).cloned()).unwrap().as_constant();
         assert_eq!(forms.as_number(number).and_then(Number::as_i64), value, "{aff} at {numbers:?}");

@@ -1,11 +1,11 @@
 //! Where the elements of the kernel's arrays and accumulators lie: in which place, with which
 //! subscripts. What a thread owns has an element for each lane that writes it.
 
-use std::{collections::HashSet, rc::Rc};
+use std::rc::Rc;
 
 use loopwright_kernel_ir::{AddressSpace, Aff, DType, HardwareAxis, Name, Part, PartRef};
 use loopwright_legality::{conditional_reads, context, flat_nests};
-use loopwright_poly::System;
+use loopwright_poly::{System, TableSet};
 
 use super::{At, Spec, version};
 use crate::{
@@ -78,13 +78,13 @@ impl Spec<'_> {
     }
 
     /// The arrays that the instructions of the nests over segments read that an instruction is in.
-    pub fn read_in_nests(&mut self, instruction: &Name) -> Rc<HashSet<Name>> {
+    pub fn read_in_nests(&mut self, instruction: &Name) -> Rc<TableSet<Name>> {
         if let Some(known) = self.in_nests.get(instruction) {
             return known.clone();
         }
         let own = flat_nests(self.kernel)
             .filter(|nest| nest.parts.iter().any(|part| part.instruction == *instruction));
-        let mut found = HashSet::new();
+        let mut found = TableSet::default();
         for part in own.flat_map(|nest| nest.parts) {
             let Some(i) = self.lookup.instruction(&part.instruction) else { continue };
             let read = conditional_reads(&self.lookup, i, &part);
