@@ -28,10 +28,12 @@
 //! (`segments`). Whether a scan's kernel goes along its rounds, threads and lanes in the order of
 //! their numbers is checked in the kernel (`numbers`).
 
+mod inside;
 mod known;
 mod lanes;
 mod numbers;
 mod parts;
+mod place;
 mod run;
 mod scan;
 mod terms;
@@ -47,9 +49,11 @@ use loopwright_poly::Table;
 
 use super::{Operators, uniform::Varying};
 use crate::{
-    BinOp, Destination, DeviceKernel, Join, Memory, Program, Scope as SyncScope, Step, Stmt, Value,
-    ValueKind, VarId,
+    BinOp, Destination, DeviceKernel, Join, Memory, Program, Scope as SyncScope, Stmt, Value, ValueKind,
+    VarId,
 };
+use inside::Uses;
+use place::{Around, Misplaced, Path, conditions, counted};
 use run::{Claimed, Points, Run};
 use scan::Scan;
 
@@ -99,6 +103,19 @@ pub(super) fn wrong_join(
                     return Some(WrongJoin::NotFollowed(Box::new(Diagnostic::new("wrong-join", message))));
                 }
                 states.insert(number, (instruction, reduction));
+                if let Err(wrong) = text.stands_rightly(reduction, &text.joins[number]) {
+                    let message =
+                        |why| format!("`{}`: the partial results of `{instruction}` {why}", kernel.name);
+                    return Some(match wrong {
+                        Misplaced::Wrong(why) => {
+                            WrongJoin::Wrong(Box::new(Diagnostic::new("missing-join", message(why))))
+                        }
+                        Misplaced::NotFollowed => WrongJoin::NotFollowed(Box::new(Diagnostic::new(
+                            "missing-join",
+                            message("are joined in elements that the check does not follow"),
+                        ))),
+                    });
+                }
             }
             Err(why) => {
                 let message = format!("`{}`: the partial results of `{instruction}` {why}", kernel.name);
@@ -106,8 +123,14 @@ pub(super) fn wrong_join(
             }
         }
     }
+    let uses = Uses::of(&kernel.body, &text.joins);
     for (number, found) in text.joins.iter().enumerate() {
         let claimed = states.get(&number).copied();
+        let wrong = uses.wrong_inside(program, kernel, found, claimed.map(|(_, reduction)| reduction));
+        if let Some(why) = wrong {
+            let message = format!("`{}`: a collective by `{}` {why}", kernel.name, found.join.operator);
+            return Some(WrongJoin::Wrong(Box::new(Diagnostic::new("wrong-join", message))));
+        }
         if let (true, Some((instruction, reduction)), Some(of)) = (found.join.scan, claimed, operators.kernel)
             && let Some(why) = numbers::wrong_numbers(of, program, kernel, instruction, reduction, found)
         {
@@ -125,8 +148,9 @@ pub(super) fn wrong_join(
                 }
             },
             // Of a scan that no part claims it is not known where its points are.
-            (true, None) if found.join.tiles.is_some() => {
-                let message = format!("`{}` looks back in a scan that is of no part", kernel.name);
+            (true, None) if found.join.tiles.is_some() || operators.kernel.is_some() => {
+                let what = if found.join.tiles.is_some() { "looks back in a scan" } else { "has a scan" };
+                let message = format!("`{}` {what} that is of no part", kernel.name);
                 return Some(WrongJoin::NotFollowed(Box::new(Diagnostic::new("wrong-join", message))));
             }
             (true, None) => continue,
@@ -177,8 +201,7 @@ struct Found<'p> {
     body: &'p [Stmt],
     position: usize,
     loops: Vec<VarId>,
-    /// The conditions around it.
-    choices: Vec<&'p Value>,
+    path: Path<'p>,
 }
 
 /// The statements of a reduction in the text.
@@ -203,6 +226,8 @@ struct Reduction<'p> {
     first: BTreeMap<u8, &'p Value>,
     /// The loops around its first value, but those that go over lanes.
     loops: Vec<VarId>,
+    /// What is around its first value.
+    path: Path<'p>,
 }
 
 impl Reduction<'_> {
@@ -218,8 +243,10 @@ impl Reduction<'_> {
 }
 
 /// A statement of another part, and what it reads.
-struct Reader {
+struct Reader<'p> {
     position: usize,
+    stmt: &'p Stmt,
+    path: Path<'p>,
     part: (Name, Part),
     reads: Vec<Holder>,
     executor: Executor<()>,
@@ -230,9 +257,7 @@ struct Reader {
 struct Reset<'p> {
     position: usize,
     holder: Holder,
-    loops: Vec<VarId>,
-    /// The conditions around it.
-    choices: Vec<&'p Value>,
+    path: Path<'p>,
     /// Whether it does so for all elements that hold it.
     whole: bool,
 }
@@ -242,13 +267,11 @@ struct Text<'p> {
     kernel: &'p DeviceKernel,
     position: usize,
     reductions: BTreeMap<(Name, usize), Reduction<'p>>,
-    readers: Vec<Reader>,
+    readers: Vec<Reader<'p>>,
     joins: Vec<Found<'p>>,
-    /// The conditions around what is being read.
-    choices: Vec<&'p Value>,
+    /// What is around the statement that is being read.
+    path: Path<'p>,
     resets: Vec<Reset<'p>>,
-    /// Unrolled loops around: what they count, from where on, and up to where.
-    unrolled: Vec<(VarId, i64, i64)>,
 }
 
 /// Whether an unrolled loop counts an iname of the kernel that is not a lane.
@@ -266,9 +289,8 @@ impl<'p> Text<'p> {
             reductions: BTreeMap::new(),
             readers: Vec::new(),
             joins: Vec::new(),
-            choices: Vec::new(),
+            path: Path::new(),
             resets: Vec::new(),
-            unrolled: Vec::new(),
         }
     }
 
@@ -277,29 +299,27 @@ impl<'p> Text<'p> {
             self.position += 1;
             self.statement(program, stmt, loops);
             match stmt {
+                // What stands inside is no part's (`inside`).
                 Stmt::Collective { join, body, .. } => {
-                    let (position, loops, choices) = (self.position, loops.clone(), self.choices.clone());
-                    self.joins.push(Found { join, body, position, loops, choices });
+                    let (position, loops, path) = (self.position, loops.clone(), self.path.clone());
+                    self.joins.push(Found { join, body, position, loops, path });
                 }
-                Stmt::For { var, body, unroll, .. }
-                    if !unroll || is_sequential(program, self.kernel, *var) =>
-                {
-                    loops.push(*var);
+                Stmt::For { var, body, unroll, .. } => {
+                    let counts = !unroll || is_sequential(program, self.kernel, *var);
+                    self.path.push(if counts { Around::Loop(stmt) } else { Around::Lanes(stmt) });
+                    loops.extend(counts.then_some(*var));
                     self.read(program, body, loops);
-                    loops.pop();
+                    if counts {
+                        loops.pop();
+                    }
+                    self.path.pop();
                 }
-                Stmt::For { var, lower, upper, step: Step::Add(1), body, .. } => {
-                    let known = self.unrolled.len();
-                    let ends = lower.as_int().zip(upper.as_int());
-                    self.unrolled.extend(ends.map(|(low, high)| (*var, low, high)));
-                    self.read(program, body, loops);
-                    self.unrolled.truncate(known);
-                }
-                Stmt::If { cond, body, otherwise, .. } => {
-                    self.choices.push(cond);
-                    self.read(program, body, loops);
-                    self.read(program, otherwise, loops);
-                    self.choices.pop();
+                Stmt::If { body, otherwise, .. } => {
+                    for (side, body) in [(true, body), (false, otherwise)] {
+                        self.path.push(Around::Side(stmt, side));
+                        self.read(program, body, loops);
+                        self.path.pop();
+                    }
                 }
                 _ => stmt.bodies().for_each(|body| self.read(program, body, loops)),
             }
@@ -315,8 +335,8 @@ impl<'p> Text<'p> {
             ) = (holder, stmt)
                 && matches!(value.kind, ValueKind::Int(_) | ValueKind::Float(_) | ValueKind::Bool(_))
             {
-                let (position, choices, whole) = (self.position, self.choices.clone(), self.is_whole(stmt));
-                self.resets.push(Reset { position, holder, loops: loops.to_vec(), choices, whole });
+                let (position, path, whole) = (self.position, self.path.clone(), self.is_whole(stmt));
+                self.resets.push(Reset { position, holder, path, whole });
             }
             return;
         };
@@ -353,6 +373,7 @@ impl<'p> Text<'p> {
                         reduction.first.insert(number, value);
                     }
                     reduction.loops = loops.to_vec();
+                    reduction.path.clone_from(&self.path);
                 }
             }
         }
@@ -373,6 +394,8 @@ impl<'p> Text<'p> {
         }
         self.readers.push(Reader {
             position: self.position,
+            stmt,
+            path: self.path.clone(),
             part: of,
             reads,
             executor: instances.executor.clone(),
@@ -383,6 +406,9 @@ impl<'p> Text<'p> {
     /// Whether the loops around a statement take it to all elements of the thread's array that it
     /// writes.
     fn is_whole(&self, stmt: &Stmt) -> bool {
+        if !self.path.iter().all(Around::has_a_round) {
+            return false;
+        }
         let Stmt::Store { to, .. } = stmt else { return true };
         let Memory::Private(number) = to.memory else { return false };
         let Some(array) = self.kernel.private.get(number) else { return false };
@@ -395,7 +421,7 @@ impl<'p> Text<'p> {
                         return false;
                     };
                     counters.push(var);
-                    let mut around = self.unrolled.iter().rev();
+                    let mut around = self.path.iter().rev().filter_map(Around::range);
                     let Some((_, low, high)) = around.find(|(of, ..)| *of == var) else { return false };
                     (low.checked_add(by), high.checked_add(by))
                 }
@@ -426,7 +452,7 @@ impl<'p> Text<'p> {
     }
 
     /// The statements of other parts that read what a reduction's updates make.
-    fn readers<'t>(&'t self, reduction: &Reduction<'_>) -> Vec<&'t Reader> {
+    fn readers<'t>(&'t self, reduction: &Reduction<'_>) -> Vec<&'t Reader<'p>> {
         let own = |part: &(Name, Part)| {
             self.reductions.iter().any(|((id, n), r)| {
                 std::ptr::eq(r, reduction)
@@ -434,8 +460,9 @@ impl<'p> Text<'p> {
                     && matches!(part.1, Part::Init(k) | Part::Update(k) if k == *n)
             })
         };
-        let reads =
-            |r: &&Reader| !own(&r.part) && r.reads.iter().any(|h| reduction.state.values().any(|s| s == h));
+        let reads = |r: &&Reader<'_>| {
+            !own(&r.part) && r.reads.iter().any(|h| reduction.state.values().any(|s| s == h))
+        };
         self.readers.iter().filter(reads).collect()
     }
 
@@ -511,10 +538,7 @@ impl<'p> Text<'p> {
         }
         // A scan continues from round to round, in each of which the accumulators begin anew.
         let is_before = |r: &Reset<'_>| {
-            r.loops == found.loops
-                && r.choices == found.choices
-                && r.whole
-                && r.position < reduction.first_update
+            r.whole && r.position < reduction.first_update && counted(&r.path).eq(counted(&found.path))
         };
         let begins = |holder: &Holder| self.resets.iter().any(|r| r.holder == *holder && is_before(r));
         if carried && !(found.loops.starts_with(&reduction.loops) && holders.iter().all(begins)) {
@@ -526,13 +550,14 @@ impl<'p> Text<'p> {
         if readers.iter().any(|r| r.position < found.position) {
             return Err("are read before they are joined".into());
         }
-        let elected =
-            |r: &&Reader| axes.iter().all(|dim| r.executor[HardwareAxis::Block(*dim)] == Presence::Elected);
+        let elected = |r: &&Reader<'_>| {
+            axes.iter().all(|dim| r.executor[HardwareAxis::Block(*dim)] == Presence::Elected)
+        };
         if !found.join.to_all && !readers.iter().all(elected) {
             return Err("are joined for the first threads alone, and read by others".into());
         }
         // A thread that scans the points of its own lanes waits for no other.
-        if !axes.is_empty() && found.choices.iter().any(|cond| varying.varies(cond)) {
+        if !axes.is_empty() && conditions(&found.path).any(|cond| varying.varies(cond)) {
             return Err("are joined where some of the threads may not come to".into());
         }
         Ok(Some(number))

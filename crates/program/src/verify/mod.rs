@@ -23,7 +23,8 @@
 //!    statements that the hardware instruction stands for, element by element, and whole warps run
 //!    it.
 //! 7. *Partial results of threads and of lanes are joined* (`joins`), each exactly once, before
-//!    they are read, by the reduction's operator; those of a scan in their order.
+//!    they are read, wherever they are, and by the reduction's operator; those of a scan in their
+//!    order. Nothing but what joins stands in a collective.
 //!    Blocks that look back find what they wait for (`look_back`).
 //! 8. *Each execution comes once, and dependent ones in the kernel's order* (`sequence`): no two
 //!    statements give one value of a part for one instance, and where the kernel runs one of two
