@@ -5,7 +5,8 @@
 //! uses nothing that lowering computed to place them:
 //!
 //! 1. *All threads reach each barrier* (`uniform`): conditions and bounds around a barrier have one
-//!    value for all threads of a block.
+//!    value for all threads of a block. All lanes of a warp reach its barriers, shuffles and votes,
+//!    and what a lane takes from another comes from one that is there (`exchanges`).
 //! 2. *Instances are run* (`instances`): loops and guards run each statement for exactly the
 //!    instances of its part: none is lost, none is extra, none runs twice.
 //! 3. *Conflicts are ordered* (`order`): two accesses to one element of shared or global memory by
@@ -73,6 +74,7 @@ mod bounds;
 mod cases;
 mod claims;
 mod declared;
+mod exchanges;
 mod flights;
 mod given;
 mod instances;
@@ -98,7 +100,7 @@ use loopwright_kernel_ir::{
 use loopwright_legality::is_coordinate;
 use loopwright_poly::{Result, System, TableSet, remembering};
 
-use crate::{DeviceKernel, HostStmt, LeafId, Program, Value};
+use crate::{DeviceKernel, HostStmt, LeafId, Program, Scope as SyncScope, Value};
 use instances::{Coverage, Flaw, Misfit};
 use joins::WrongJoin;
 use order::{Meeting, Order, Who};
@@ -319,6 +321,12 @@ impl<'p> Check<'p> {
         if let Some(divergence) = reading.divergence(&context, &mut self.queries)? {
             return diverges(kernel, &divergence).map(Some);
         }
+        if let Some(divergence) = reading.divided_exchange(&context, &mut self.queries)? {
+            return diverges(kernel, &divergence).map(Some);
+        }
+        if let Some(found) = reading.absent_source(&mut self.queries)? {
+            return Ok(Some(found));
+        }
         if let Some(wrong) = atoms::wrong_atom(&reading)? {
             return Ok(Some(wrong));
         }
@@ -390,8 +398,12 @@ fn diverges(kernel: &DeviceKernel, divergence: &Divergence) -> Result<Finding> {
         "" => format!("a {}", divergence.what),
         note => format!("the {} of `{note}`", divergence.what),
     };
-    let message = format!("not all threads of a block of `{}` reach {barrier}", kernel.name);
-    let found = Diagnostic::new("divergent-barrier", message);
+    let (code, who) = match (divergence.what, divergence.among) {
+        (_, SyncScope::Block) => ("divergent-barrier", "threads of a block"),
+        ("barrier", SyncScope::Warp) => ("divergent-barrier", "lanes of a warp"),
+        (_, SyncScope::Warp) => ("divergent-shuffle", "lanes of a warp"),
+    };
+    let found = Diagnostic::new(code, format!("not all {who} of `{}` reach {barrier}", kernel.name));
     let case = divergence.case.as_ref().map(|c| c.sample(&BTreeMap::new())).transpose()?.flatten();
     Ok(match case {
         Some(point) => {

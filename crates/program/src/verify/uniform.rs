@@ -3,8 +3,8 @@
 //! The conditions and bounds around a barrier must have one value for all threads of a block. That
 //! is plain where they are made of what all threads have in common: parameters, block coordinates,
 //! elements that no kernel writes at common subscripts. Otherwise two threads that differ are
-//! looked for. Of a warp's barriers only what is plain counts: besides the above, the number of the
-//! warp, votes, and what all lanes take from one.
+//! looked for. Of a warp's barriers and exchanges ([`super::exchanges`]) what is plain is, besides
+//! the above, the number of the warp, votes, and what all lanes take from one.
 
 use loopwright_kernel_ir::{Aff, Constraint, Dim, HardwareAxis, Name, PerDim};
 use loopwright_legality::is_coordinate;
@@ -15,11 +15,13 @@ use crate::{
     BinOp, DeviceKernel, Memory, Program, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind,
 };
 
-/// A barrier to which some threads may come and others not.
+/// A barrier or an exchange to which some threads may come and others not.
 #[derive(Clone, Debug)]
 pub(super) struct Divergence {
-    /// What it is: a barrier, the commit of a group of asynchronous copies, or a wait.
+    /// What it is: a barrier, the commit of a group of asynchronous copies, a wait, an exchange.
     pub what: &'static str,
+    /// Who should come to it: the threads of a block, or the lanes of a warp.
+    pub among: SyncScope,
     /// What the barrier says of itself.
     pub barrier: String,
     /// Two threads that differ, the second one's coordinates primed; `None` where that is not
@@ -146,8 +148,9 @@ impl Reading<'_> {
                 if !varying.decision(&decision) || asked.contains(&(scope, decision)) {
                     continue;
                 }
-                if let Some(case) = self.differs(scope, decision, context, queries)? {
-                    return Ok(Some(Divergence { what, barrier: barrier.note.to_string(), case }));
+                if let Some(case) = self.differs(SyncScope::Block, (scope, decision), context, queries)? {
+                    let barrier = barrier.note.to_string();
+                    return Ok(Some(Divergence { what, among: SyncScope::Block, barrier, case }));
                 }
                 asked.push((scope, decision));
             }
@@ -155,12 +158,12 @@ impl Reading<'_> {
         Ok(None)
     }
 
-    /// Two threads of a block for which a decision may differ; the inner `None` where there is no
-    /// telling.
-    fn differs(
+    /// Two threads of a block, or of a warp, for which a decision may differ; the inner `None` where
+    /// there is no telling.
+    pub(super) fn differs(
         &mut self,
-        scope: ScopeId,
-        decision: Decision<'_>,
+        among: SyncScope,
+        (scope, decision): (ScopeId, Decision<'_>),
         context: &[Constraint],
         queries: &mut usize,
     ) -> Result<Option<Option<System>>> {
@@ -204,6 +207,11 @@ impl Reading<'_> {
             }
         }
         let rows = self.scope(scope).rows.clone();
+        let mut together = context.to_vec();
+        if among == SyncScope::Warp {
+            let warp = self.number_in_block()?.floor_div(i64::from(self.program.target.warp_size))?;
+            together.push(Constraint::equal(&warp, &self.of_other(&warp)?)?);
+        }
         let asked = cases.iter().chain(&unlike).flatten();
         let own = rows.iter().chain(asked).flat_map(Constraint::names);
         if own.into_iter().any(|n| !is_coordinate(n.trim_end_matches('\'')) && n.contains('[')) {
@@ -211,7 +219,7 @@ impl Reading<'_> {
         }
         let cases = cases.into_iter().map(|case| (case, exact));
         for (case, exact) in cases.chain(unlike.into_iter().map(|case| (case, false))) {
-            let mut all = context.to_vec();
+            let mut all = together.clone();
             all.extend(rows.iter().cloned());
             for c in &rows {
                 let c = Constraint { kind: c.kind, aff: self.of_other(&c.aff)? };
@@ -228,6 +236,15 @@ impl Reading<'_> {
         }
         Ok(None)
     }
+
+    /// The number of a thread in its block.
+    pub(super) fn number_in_block(&self) -> Result<Aff> {
+        let PerDim { x, y, .. } = self.kernel.block.map(i64::from);
+        let [along_x, along_y, along_z] =
+            [Dim::X, Dim::Y, Dim::Z].map(|dim| HardwareAxis::Block(dim).position());
+        along_x.add(&along_y.scale(x)?)?.add(&along_z.scale(x * y)?)
+    }
+
     /// A function for the second one of two threads of a block: its coordinates, and what it reads
     /// from data at places that depend on them, are its own.
     fn of_other(&self, aff: &Aff) -> Result<Aff> {
