@@ -1665,7 +1665,9 @@ class Steps:
         (added in `f16`, by an operator whose state is `f16`), `mma_m16n8k8_tf32`,
         `mma_m16n8k4_tf32` (of `to_tf32` of `f32`), these with `_truncated` (of `truncate_to_tf32`,
         which costs no instruction), `mma_m16n8k32_s8`, `mma_m16n8k32_u8` (of bytes, in `i32`),
-        `mma_m8n8k4_f64`, from sm_80 on; `mma_m16n8k4_f64`, `mma_m16n8k8_f64` and
+        `mma_m8n8k4_f64`, from sm_80 on; `mma_m16n8k32_e4m3`, `mma_m16n8k32_e5m2`,
+        `mma_m16n8k32_e5m2_e4m3`, `mma_m16n8k32_e4m3_e5m2` (added in `f32`, of which devices may
+        keep fewer bits), from sm_89 on; `mma_m16n8k4_f64`, `mma_m16n8k8_f64` and
         `mma_m16n8k16_f64`, from sm_90 on; `mma_m16n16k4_f16` (Volta's box of 8 x 8 x 4 for each
         quad pair), from sm_70 on. A kernel's text may declare others (`atom NAME { ... }`).
 
@@ -1711,8 +1713,10 @@ class Steps:
         Which thread has computed what is stored does not change, nor does where it is stored. The
         instruction has one target, in shared memory, and no predicate. Lowering refuses results
         that are not distributed as those of an atom are (`tensorize`), rows
-        that are not aligned, and partial tiles, whose guards may cut a matrix (`matrix-store`). The
-        final check shows, lane by lane and element by element, that what is stored is what the
+        that are not aligned, and guards that may cut a matrix (`matrix-store`). Partial tiles have
+        such guards unless boxes may be stored as a whole: the array has room for them, nothing
+        reads the elements behind the end, and what is computed of a sum reads no memory. The final
+        check shows this, and lane by lane and element by element that what is stored is what the
         instruction says.
 
         In text: `store_matrices(product)`. The instruction's option `via=stmatrix` says so.
