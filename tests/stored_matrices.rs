@@ -200,3 +200,46 @@ fn arrays_without_whole_rows_are_refused() {
         check::run(&declared, &program, &BTreeMap::new()).unwrap_or_else(|f| panic!("{step}: {}", f.text));
     }
 }
+
+/// Rows of a product that fill the last tile of 16 in part.
+const ROWS: &str = "\
+kernel rows(a: bf16[m, 16], b: bf16[8, 16], c: bf16[m, 8], m: i32)
+assume 0 <= m
+domain { [i, j] : 0 <= i < m and 0 <= j < 8 }
+domain { [k] : 0 <= k < 16 }
+c[i, j] = cast(bf16, sum(k, cast(f32, a[i, k]) * cast(f32, b[j, k]))) {id=product}
+";
+
+const STEPS_OF_ROWS: &str = "\
+split_iname(i, 16)
+tag_inames(i_outer: block.x)
+tensorize(product, mma_m16n8k16_bf16, m=i_inner, n=j, k=k)
+add_prefetch(a, [i_inner_reg, lane, k])
+add_prefetch(b, [lane, j_reg, k])
+buffer_array(c, [i_inner_reg, lane, j_reg], space=shared, init=none)
+store_matrices(product)
+";
+
+/// Whole boxes are stored where the rows behind the last one are read by nobody.
+#[test]
+fn boxes_of_partial_tiles_are_stored_whole() {
+    let declared = parse(ROWS);
+    let kernel = transformed(&declared, STEPS_OF_ROWS);
+    let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    for m in [1, 7, 16, 17, 30] {
+        let sizes = BTreeMap::from([(Name::new("m"), m)]);
+        check::run(&declared, &program, &sizes).unwrap_or_else(|f| panic!("{m}: {}", f.text));
+        check::run_text(&checker, &declared, &program, &sizes).unwrap_or_else(|f| panic!("{m}: {}", f.text));
+    }
+    // A statement that reads a row which is none of the array in the last tile.
+    let text = program.to_text();
+    let reads = text.replacen("    private acc", "    private read: bf16[1]\n    private acc", 1).replacen(
+        "c_store reads it\"\n",
+        "c_store reads it\"\n    store read[0] = c_buf[15, 0]\n",
+        1,
+    );
+    let reads = Program::parse(&reads).unwrap_or_else(|d| panic!("{d}\n{reads}"));
+    let Finding::Unknown(why) = verify_kernel(&kernel, &reads) else { panic!("it reads what is stored") };
+    assert!(why.to_string().contains("may store what is read"), "{why}");
+}

@@ -258,6 +258,7 @@ fn analysed(kernel: &LoopKernel) -> Result<analyse::analysis::Analysis<'_>, Diag
     let mut analysis = analyse::analysis::Analysis::new(kernel)?;
     analyse::elect::elect_writers(&mut analysis);
     analyse::accumulate::fill_partial_tiles(&mut analysis)?;
+    analyse::whole_boxes::store_whole_boxes(&mut analysis)?;
     analyse::fragments::guard_whole_fragments(&mut analysis)?;
     analyse::via::check(&analysis)?;
     Ok(analysis)

@@ -47,7 +47,7 @@ pub(crate) fn fill_partial_tiles(analysis: &mut Analysis<'_>) -> Result<(), Diag
 
 impl PartInfo {
     /// Changes its guards, but not its executor.
-    fn restrict(&mut self, guards: Vec<Guard>) {
+    pub fn restrict(&mut self, guards: Vec<Guard>) {
         let is_election = |c: &Constraint| self.is_election(c);
         self.execution.constraints =
             guards.iter().map(|g| g.canonical.clone()).filter(|c| !is_election(c)).collect();
@@ -64,7 +64,7 @@ impl PartInfo {
 }
 
 /// Whether all threads of a block have the same value of a coordinate.
-fn is_of_block(name: &Name) -> bool {
+pub(crate) fn is_of_block(name: &Name) -> bool {
     HardwareAxis::of_coordinate(name).is_some_and(|axis| !axis.is_in_block())
 }
 
@@ -172,15 +172,15 @@ fn outer_loops<'a>(analysis: &'a Analysis<'_>, copy: usize) -> &'a [Name] {
 }
 
 /// Guards by what they decide.
-struct Split {
+pub(crate) struct Split {
     /// Those on fixed names only, those on the other names only, and what all of them together
     /// imply for the fixed names.
-    kept: Vec<Guard>,
+    pub kept: Vec<Guard>,
     /// Guards on both kinds of names.
-    mixed: Vec<Guard>,
+    pub mixed: Vec<Guard>,
 }
 
-fn split(
+pub(crate) fn split(
     analysis: &Analysis<'_>,
     guards: &[Guard],
     fixed: &dyn Fn(&Name) -> bool,
@@ -217,7 +217,7 @@ fn split(
 }
 
 /// The system of these constraints, the assumptions, and the non-negativity of coordinates.
-fn system<'c>(
+pub(crate) fn system<'c>(
     analysis: &Analysis<'_>,
     constraints: impl Iterator<Item = &'c Constraint>,
 ) -> Result<System, Diagnostic> {
@@ -366,6 +366,11 @@ fn reads_filling(
 
 /// Whether an expression can be evaluated on any values.
 fn is_harmless(e: &Expr) -> bool {
+    is_harmless_around(e) && e.reductions().is_empty()
+}
+
+/// The same of what is around reductions in it.
+pub(crate) fn is_harmless_around(e: &Expr) -> bool {
     let mut harmless = true;
     e.visit(&mut |e| {
         harmless &= match e {
@@ -374,7 +379,6 @@ fn is_harmless(e: &Expr) -> bool {
                     || matches!(**b, Expr::Int(v) if v > 0)
             }
             Expr::Call { function, .. } => loopwright_kernel_ir::math_function(function).is_some(),
-            Expr::Reduce(_) => false,
             _ => true,
         }
     });

@@ -18,3 +18,4 @@ pub(crate) mod race;
 pub(crate) mod ranges;
 pub(crate) mod scan_order;
 pub(crate) mod via;
+pub(crate) mod whole_boxes;

@@ -8,7 +8,8 @@
 //! (`Planner::matrices`), with the placement of the results.
 //!
 //! All results of a box are stored together, so that no guard may be left that the place does not
-//! imply.
+//! imply. Those of partial tiles have been dropped where nothing reads what is stored beyond the
+//! end (`analyse::whole_boxes`).
 
 use std::sync::Arc;
 

@@ -10,8 +10,9 @@
 //!    has at most one iname on each axis, so coordinates and inames correspond one to one.
 //! 3. A leaf belongs to a part of the kernel and uses the axes that the kernel assigns to the part;
 //!    its instances are those of the part: the constraints of each imply those of the other.
-//! 4. The executions that are allowed include the instances; only copies that fill their buffer and
-//!    updates of reductions may allow more. That these have no effect is *not* shown here.
+//! 4. The executions that are allowed include the instances; only copies that fill their buffer,
+//!    updates of reductions and stores of matrices may allow more. That these have no effect is
+//!    *not* shown here.
 //! 5. Each part on which an argument depends has a leaf, unless it has no instances, and the leaf
 //!    requires each of its values, except those private to a thread, those of a reduction's state
 //!    that nothing reads, and first values with which no instance continues.
@@ -27,7 +28,7 @@ use std::{
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, DeviceFunction, Diagnostic, Expr, HardwareAxis, Instruction, Lookup,
-    LoopKernel, Name, Part, PartRef, ReductionOp, Role, Struct, Tree,
+    LoopKernel, Name, Part, PartRef, ReductionOp, Role, Struct, Tree, Via,
 };
 use loopwright_layout::Layout;
 use loopwright_legality::{Executor, Presence, consumer, context, executor, flat_nests};
@@ -437,7 +438,8 @@ impl<'k> Claims<'k> {
         }
         if claim.allowed != claim.constraints {
             let harmless = matches!(leaf.part.part, Part::Update(_) | Part::Init(_))
-                || matches!(leaf.role, Role::Copies { .. });
+                || matches!(leaf.role, Role::Copies { .. })
+                || stated.instruction.via == Via::Matrices;
             let narrow = follows(&own, &claim.allowed)?;
             // Only the lanes of an accumulator make a first value's instances more than may run.
             let same = follows(&claim.allowed, &stated.instances)?.is_none();

@@ -120,12 +120,16 @@ impl<'k> Walk<'_, 'k, '_> {
             self.under_predicate(&text, &at, part, scope)?;
         }
         let guessed = done.copied.as_ref().is_some_and(|copied| !copied.certain);
+        let written = subscripts.clone();
         let filling = match self.is_wanted((place, subscripts, value), &wanted, leaf, scope) {
             // The elements may be of other lanes.
             Err(WrongValue::Wrong(_)) if guessed => return Err(self.not_followed(part)),
             other => other?,
         };
         self.fillings.entry(wanted.place).or_default().push(filling);
+        if let (Some(Destination::Elements(to)), true) = (stmt.destination(), leaf.instances.is_some()) {
+            self.is_unread_beyond(leaf, to.element.memory, &written, scope)?;
+        }
         self.adds_nothing(leaf, &at, scope)?;
         self.range = None;
         self.truncates(scope)

@@ -24,12 +24,15 @@
 //! * A condition on data has to be the instruction's predicate.
 //! * A copy that fills its whole buffer chooses between the value and a constant by a condition
 //!   that holds for the instances, and for nothing else that it runs for.
+//! * A store of whole boxes may run for more than its instances where nothing reads what it writes
+//!   there (`beyond`).
 //!
 //! Joins of partial results are checked elsewhere (`joins`), and so is what flattened nests compute
 //! (`segments`). What is not followed is unknown, and refused. So are forms that are not found to
 //! be equal, but for those that are different numbers in some execution (`differ`), which are
 //! refuted.
 
+mod beyond;
 mod buffers;
 mod compare;
 mod differ;
