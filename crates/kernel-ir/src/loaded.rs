@@ -46,16 +46,22 @@ impl KernelData {
     /// Whether a scalar temporary has the value of the element of this array that is assigned to
     /// it: its type has all values of the array's, or all those that are declared of the array.
     pub fn keeps(&self, scalar: &Name, array: &Name) -> bool {
-        let of = |name: &Name| {
-            let arg = self.args.iter().find(|a| a.name() == name).map(dtype_of);
-            arg.or_else(|| self.array(name).map(|a| &a.dtype))
-        };
-        let (Some(own), Some(element)) = (of(scalar), of(array)) else { return false };
-        if own == element {
+        self.type_of(scalar).is_some_and(|own| self.is_kept_by(array, own))
+    }
+
+    /// The same for a conversion of elements to a type.
+    pub fn is_kept_by(&self, array: &Name, dtype: &Type) -> bool {
+        let Some(element) = self.type_of(array) else { return false };
+        if dtype == element {
             return true;
         }
-        let (Some(own), Some(element)) = (own.known(), element.known()) else { return false };
+        let (Some(own), Some(element)) = (dtype.known(), element.known()) else { return false };
         own.holds(element) || self.is_declared_within(array, own)
+    }
+
+    fn type_of(&self, name: &Name) -> Option<&Type> {
+        let arg = self.args.iter().find(|a| a.name() == name).map(dtype_of);
+        arg.or_else(|| self.array(name).map(|a| &a.dtype))
     }
 
     /// The facts that hold while the kernel runs: those about arrays that it does not write. A fact

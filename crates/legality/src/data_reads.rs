@@ -8,14 +8,17 @@
 //!
 //! A scalar counts as loaded if exactly one instruction writes it, unconditionally, before the
 //! reader in the loop tree, if its type keeps the element's value, and if the loaded element is a
-//! function of coordinates, parameters and loops that also enclose the reader.
+//! function of coordinates, parameters and loops that also enclose the reader. A conversion of an
+//! element or of such a scalar is the value itself if the type has all values of the array's, or
+//! all that are declared of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Access, AddressSpace, Expr, Instruction, KernelData, Name, Part, PartRef};
+use loopwright_kernel_ir::{Access, AddressSpace, Expr, Instruction, KernelData, Name, Part, PartRef, Type};
 
 /// The read-only arrays, and the scalar temporaries that are loaded from them.
 pub struct DataReads<'k> {
+    kernel: &'k KernelData,
     unwritten: BTreeSet<&'k Name>,
     scalars: BTreeMap<&'k Name, (&'k Instruction, &'k Access)>,
 }
@@ -46,7 +49,7 @@ impl<'k> DataReads<'k> {
                 scalars.insert(&t.name, (*i, access));
             }
         }
-        DataReads { unwritten, scalars }
+        DataReads { kernel, unwritten, scalars }
     }
 
     /// The part that loads a scalar, and the element that it loads.
@@ -55,8 +58,8 @@ impl<'k> DataReads<'k> {
         Some((PartRef { instruction: i.id.clone(), part: Part::Whole }, access))
     }
 
-    /// The expression with each element of a read-only array replaced by a name. The names and
-    /// their elements are appended to `found`.
+    /// The expression with each element of a read-only array replaced by a name, and without the
+    /// conversions that keep what was loaded. The names and their elements are appended to `found`.
     pub fn named(&self, e: &Expr, found: &mut Vec<(Name, Access)>) -> Expr {
         match e {
             Expr::Subscript(access) if self.unwritten.contains(&access.array) => {
@@ -66,7 +69,18 @@ impl<'k> DataReads<'k> {
                 }
                 Expr::Name(name)
             }
+            Expr::Cast(dtype, value) => match self.named(value, found) {
+                Expr::Name(name) if self.is_kept_by(dtype, &name, found) => Expr::Name(name),
+                value => Expr::Cast(dtype.clone(), value.into()),
+            },
             _ => e.map_children(&mut |child| self.named(child, found)),
         }
+    }
+
+    /// Whether a conversion to this type does not change a loaded value.
+    fn is_kept_by(&self, dtype: &Type, name: &Name, found: &[(Name, Access)]) -> bool {
+        let element = found.iter().find(|(n, _)| n == name).map(|(_, access)| access);
+        let access = element.or_else(|| Some(self.scalars.get(name)?.1));
+        access.is_some_and(|access| self.kernel.is_kept_by(&access.array, dtype))
     }
 }
