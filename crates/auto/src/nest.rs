@@ -530,8 +530,15 @@ impl<'k> Nest<'k> {
         self.extent(iname).is_some_and(|length| length > self.most_blocks().saturating_mul(of_block))
     }
 
+    /// Whether a reduction is of what others reduce: an argmin of distances, each a sum.
+    pub(crate) fn has_nested_reductions(&self) -> bool {
+        let nests = |r: &Reduce| r.args.iter().any(|arg| !arg.reductions().is_empty());
+        self.instructions.iter().any(|i| i.reductions().iter().any(|r| nests(r)))
+    }
+
     /// For each reduction, and each instruction in loops below the band, the iname that should be
-    /// spread over threads: those of the rows that a block or a warp works on.
+    /// spread over threads: those of the rows that a block or a warp works on. Of reductions inside
+    /// one another it is the iname of one, since an axis is for one of them.
     pub fn rows(&self) -> Vec<Name> {
         let mut found: Vec<Name> = Vec::new();
         let mut add = |best: Option<Name>| {
@@ -541,10 +548,17 @@ impl<'k> Nest<'k> {
         };
         let lookup = Lookup::new(self.kernel);
         for i in &self.instructions {
-            for r in i.reductions() {
-                let own = r.inames.iter().flat_map(|n| lookup.base_of(n)).cloned();
+            for nested in outermost(&i.value) {
+                let all = nested.inames.iter().cloned();
+                let inner = nested.args.iter().flat_map(Expr::reductions).collect::<Vec<_>>();
+                let all = inner.iter().flat_map(|r| r.inames.clone()).chain(all);
+                let own = all.flat_map(|n| lookup.base_of(&n).to_vec());
                 let own: Vec<Name> = own.filter(|n| !self.kernel.tag(n).is_parallel()).collect();
-                add(self.best(&own));
+                // A few terms inside of many leave most lanes idle.
+                let warp = i64::from(self.judge.target.warp_size);
+                let fills =
+                    |n: &&Name| inner.is_empty() || self.extent(n).is_none_or(|length| length >= warp);
+                add(self.best(own.iter().filter(fills)).or_else(|| self.best(&own)));
             }
             let own: Vec<&Name> =
                 i.within.iter().filter(|n| self.inner.contains(n) && self.is_parallel_in_block(n)).collect();
@@ -552,6 +566,19 @@ impl<'k> Nest<'k> {
         }
         found
     }
+}
+
+/// The reductions of an expression that are in no other one.
+fn outermost(e: &Expr) -> Vec<Reduce> {
+    fn collect(e: &Expr, found: &mut Vec<Reduce>) {
+        match e {
+            Expr::Reduce(reduce) => found.push((**reduce).clone()),
+            _ => e.each_child(&mut |child| collect(child, found)),
+        }
+    }
+    let mut found = Vec::new();
+    collect(e, &mut found);
+    found
 }
 
 /// The base inames of the reductions of these instructions, without those that are also around one.

@@ -125,10 +125,14 @@ impl Rule for Columns {
                 others.clone().try_fold(own, |all, n| Some(all.saturating_mul(nest.extent(n)?)))
             };
             let fills = || blocks().is_none_or(|n| n >= nest.launch().multiprocessors.into());
-            if vector > 1 && fills() {
-                proposals.push(divided(true, warp, ALONG, vector));
+            // Blocks share no reduction that has others inside, or is inside of another.
+            if !nest.has_nested_reductions() {
+                if vector > 1 && fills() {
+                    proposals.push(divided(true, warp, ALONG, vector));
+                }
+                proposals.extend([divided(true, warp, ALONG, 1), along]);
             }
-            proposals.extend([divided(true, warp, ALONG, 1), along, divided(false, warp, ALONG, 1)]);
+            proposals.push(divided(false, warp, ALONG, 1));
         }
         let (proposal, mut tags) = own(Proposal::new(format!("{coalesced}; a thread for each")), 4 * warp, 1);
         tags.extend(batch);

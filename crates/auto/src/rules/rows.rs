@@ -141,6 +141,11 @@ impl Rule for Rows {
             return Vec::new();
         }
         let warp = i64::from(target.warp_size);
+        // A join for each of the terms around is the shortest within a warp.
+        if nest.has_nested_reductions() {
+            let blocks = by_blocks(nest, &parallel, &rows, target);
+            return std::iter::once(by_warps(nest, last, &parallel, &rows, warp)).chain(blocks).collect();
+        }
         let mut proposals = Vec::new();
         let longest = nest.longest(&rows);
         if let (Some(length), [r]) = (longest, rows.as_slice())

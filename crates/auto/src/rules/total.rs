@@ -55,6 +55,10 @@ impl Rule for Total {
         let block = Proposal::new(format!("a single result: one block reduces `{r}`"))
             .step(split(r, 4 * THREADS))
             .step(tag(&[(format!("{r}_inner"), "thread.x")]));
+        // Blocks share no reduction that has others inside, or is inside of another.
+        if nest.has_nested_reductions() {
+            return vec![block];
+        }
         // A table is divided by its rows.
         let reductions = nest.reductions();
         let outer = reductions.iter().flat_map(|(_, all)| &all.inames).find(|n| *n != r);
