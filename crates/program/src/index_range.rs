@@ -458,7 +458,13 @@ impl<'a> Checker<'a> {
             ValueKind::Bool(v) => Some(Range::constant((*v).into())),
             ValueKind::Float(_) => None,
             ValueKind::Var(var) => {
-                self.vars.get(var.0).copied().flatten().or_else(|| Range::of_type(value.dtype))
+                let range = self.vars.get(var.0).copied().flatten();
+                // Its value is that of an operation on indices before.
+                let of_indices = range.filter(|r| !r.data && value.dtype == self.program.index);
+                if let Some(wrapped) = of_indices.and_then(|r| r.wrapped) {
+                    self.of_indices = self.of_indices.or(Some(wrapped));
+                }
+                range.or_else(|| Range::of_type(value.dtype))
             }
             ValueKind::Param(name) => self
                 .hosts

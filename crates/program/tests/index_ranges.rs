@@ -30,6 +30,20 @@ fn subscript(index: &str, text: &str, n: i64) -> Option<(i128, i128)> {
 }
 
 #[test]
+fn an_index_that_wraps_before_a_predicate_reads_it_is_found() {
+    let of = |n: i64| {
+        let body = " let i: i32 = n * 2\n if i >= 0 predicate {\n  store x[0] = 0.0f32\n }";
+        found("i32", body, n)
+    };
+    assert_eq!(of(9), None);
+    let (place, range) = of(MOST).expect("too wide");
+    assert_eq!(
+        (place.as_str(), range),
+        ("a predicate in kernel `k`", (2 * i128::from(MOST), 2 * i128::from(MOST)))
+    );
+}
+
+#[test]
 fn a_scalar_of_64_bits_that_no_signed_number_holds_is_too_far_for_a_condition() {
     let of =
         |condition: &str| found("i32", &format!("if {condition} predicate {{\n store x[0] = 0.0f32\n}}"), 9);

@@ -5,7 +5,8 @@
 //! fragment. Those of global arrays are what the program declares, over its scalars. Each subscript
 //! that is affine has to be in `0 <= s < length` for all executions that loops and guards leave,
 //! and the last one, of several neighbours, with those behind it. In a local array that lies row by
-//! row the offset of the first of them has to be a multiple of their number.
+//! row the offset of the first of them has to be a multiple of their number, and in a global array,
+//! where that can be told: a launch asks that the array begins at an aligned address.
 //!
 //! Where a condition around the access is not affine, or depends on data, or a subscript or the
 //! length of its axis is not affine, nothing is refuted: that such an access stays inside is taken
@@ -49,6 +50,9 @@ pub(super) fn wrong_access(reading: &Reading<'_>, queries: &mut usize) -> Result
         if let Memory::Global(number) = access.memory {
             let Some(shape) = shapes.get(number) else { continue };
             if let Some(found) = outside_shape(reading, access, shape, queries)? {
+                return Ok(Some(found));
+            }
+            if let Some(found) = misaligned_in_memory(reading, access, number, queries)? {
                 return Ok(Some(found));
             }
         }
@@ -244,6 +248,53 @@ fn misaligned(
     let message = format!(
         "{lanes} elements of `{}` in `{}` are accessed at once, which do not begin at a multiple of {lanes}",
         array.name, reading.kernel.name
+    );
+    Ok(Some(with_witness(Diagnostic::new("misaligned", message), &case)?))
+}
+
+/// A vector of a global array that does not begin at a multiple of its length from where the array
+/// begins, which a launch asks to be aligned. Where data are in a subscript, or a stride is not
+/// known to be a multiple of the length, nothing is refuted.
+fn misaligned_in_memory(
+    reading: &Reading<'_>,
+    access: &Access,
+    number: usize,
+    queries: &mut usize,
+) -> Result<Option<Diagnostic>> {
+    let Some(global) = reading.program.globals.get(number) else { return Ok(None) };
+    if access.lanes < 2 || !access.aligned || !reading.scope(access.scope).is_whole() {
+        return Ok(None);
+    }
+    let lanes = i64::from(access.lanes);
+    let mut offset = Aff::constant(0);
+    for (subscript, stride) in access.cell.iter().zip(&global.strides) {
+        let (Some(subscript), Some(stride)) = (subscript, stride.affine(&mut |_| Ok(None))?) else {
+            return Ok(None);
+        };
+        if subscript.mentions_any(&|n| n.contains('[')) {
+            return Ok(None);
+        }
+        offset = match (stride.as_constant(), subscript.as_constant()) {
+            (Some(stride), _) => offset.add(&subscript.scale(stride)?)?,
+            (None, Some(at)) => offset.add(&stride.scale(at)?)?,
+            (None, None) => {
+                *queries += 1;
+                match System::new(reading.context)?.implies(&Constraint::zero(stride.modulo(lanes)?))? {
+                    true => offset,
+                    false => return Ok(None),
+                }
+            }
+        };
+    }
+    let beside = offset.modulo(lanes)?;
+    if beside.as_constant() == Some(0) {
+        return Ok(None);
+    }
+    let rest = Constraint::le(&Aff::constant(1), &beside)?;
+    let Some(case) = case(reading, access, &[rest], queries)? else { return Ok(None) };
+    let message = format!(
+        "{lanes} elements of {} are accessed at once, which do not begin at a multiple of {lanes}",
+        array(reading, access)
     );
     Ok(Some(with_witness(Diagnostic::new("misaligned", message), &case)?))
 }
