@@ -300,14 +300,14 @@ fn a_product_without_its_contract_is_refused() {
 #[test]
 fn what_is_no_product_of_the_atom_is_refused() {
     let cases = [
-        (TILE.replace("* cast", "+ cast"), TENSORIZE, "the term is not the product of two elements"),
-        (TILE.replace("sum(", "max("), TENSORIZE, "`max` is the operator of the reduction"),
-        (TILE.replace("a: bf16", "a: f16"), TENSORIZE, "it takes bf16 for `a[i, k]`, which is f16"),
+        (TILE.replace("* cast", "+ cast"), TENSORIZE, "is not the product of two elements"),
+        (TILE.replace("sum(", "max("), TENSORIZE, "`max`, the operator of the reduction, does not add"),
+        (TILE.replace("a: bf16", "a: f16"), TENSORIZE, "its `a` is bf16, where `a[i, k]` is f16"),
         (TILE.replace("b[j, k]", "a[i, k]"), TENSORIZE, "the right factor `a[i, k]` depends on `i`"),
         (
             TILE.replace("0 <= k < 16", "0 <= k < 15"),
             TENSORIZE,
-            "`k` of `mma_m16n8k16_bf16` goes from 0 to 16",
+            "`k` of `mma_m16n8k16_bf16` goes from 0 to 15, and the kernel's `k` goes from 0 to 14",
         ),
         (
             TILE.to_string(),
