@@ -12,6 +12,7 @@ use crate::{
     continued::{self, Begun},
     fit,
     judge::Judge,
+    recurrence,
     rules::{self, BEGUN, BETWEEN},
 };
 
@@ -543,6 +544,9 @@ fn decide(nest: &Nest<'_>, judge: &Judge, skip: usize, lowering: Lowering) -> (D
         assumable: nest.assumable(),
     };
     let rules = if nest.held().is_empty() { RULES } else { BEGUN };
+    if nest.held().is_empty() {
+        recurrence::wish(nest);
+    }
     for rule in rules {
         for proposal in rule.propose(nest, &judge.target) {
             let tried = attempt(nest.kernel, &proposal, rule.name(), judge, lowering, &mut refused);

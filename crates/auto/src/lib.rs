@@ -61,6 +61,7 @@ mod joined;
 mod judge;
 mod launch;
 mod nest;
+mod recurrence;
 mod rounding;
 mod rule;
 mod rules;

@@ -31,6 +31,15 @@ pub enum Wish {
         /// The loop whose iterations may be parallel then.
         iname: Name,
     },
+    /// A linear recurrence that would have to be declared as a scan.
+    Scan {
+        /// The array, each of whose elements is a linear function of the one before it.
+        array: Name,
+        /// The loop along which they are.
+        iname: Name,
+        /// Whether the one before is multiplied. Otherwise the scan is of sums.
+        scales: bool,
+    },
 }
 
 impl Wish {
@@ -48,6 +57,20 @@ impl fmt::Display for Wish {
             Wish::Fact { fact, allows } => write!(f, "`{}` would allow {allows}", declared(fact)),
             Wish::Independence { facts, iname } => {
                 write!(f, "{facts}: iterations of `{iname}` may be parallel then")
+            }
+            Wish::Scan { array, iname, scales } => {
+                let declared = match scales {
+                    true => {
+                        "a scan of pairs, by an operator with `combine f = a.f*b.f, v = b.f*a.v + b.v` over \
+                         factors and what is added"
+                    }
+                    false => "a prefix sum, `sum(j, ...)` over the points up to one's own",
+                };
+                write!(
+                    f,
+                    "`{array}` depends linearly on what is before it along `{iname}`: declared as {declared}, \
+                     it is spread over threads"
+                )
             }
         }
     }
@@ -83,6 +106,13 @@ mod tests {
             Fact::Range { array: array.clone(), lower: Some(Expr::Int(0)), upper: Some(Expr::Int(8)) };
         let printed = |fact| Wish::Fact { fact, allows: "copies".into() }.to_string();
         assert_eq!(printed(range), "`fact 0 <= keys < 8` would allow copies");
-        assert_eq!(printed(Fact::Injective(array)), "`fact injective(keys)` would allow copies");
+        assert_eq!(printed(Fact::Injective(array.clone())), "`fact injective(keys)` would allow copies");
+        let scan = |scales| Wish::Scan { array: array.clone(), iname: Name::new("i"), scales }.to_string();
+        assert_eq!(
+            scan(false),
+            "`keys` depends linearly on what is before it along `i`: declared as a prefix sum, `sum(j, ...)` \
+             over the points up to one's own, it is spread over threads"
+        );
+        assert!(scan(true).contains("declared as a scan of pairs, by an operator with `combine f = a.f*b.f"));
     }
 }
