@@ -205,13 +205,6 @@ fn other_layout(tried: &[BTreeMap<Name, i64>], array: &Array, global: &Global) -
     if array.axes.len() != global.shape.len() || array.axes.len() != global.strides.len() {
         return Some(String::new());
     }
-    let found = global.shape.iter().chain(&global.strides).chain([&global.size]);
-    for (wanted, found) in functions(array).into_iter().zip(found) {
-        let affine = |value: &Value| value.affine(&mut |_| Ok::<_, ()>(None)).ok().flatten();
-        if wanted.is_some_and(|wanted| affine(found) != Some(wanted)) {
-            return Some(String::new());
-        }
-    }
     for sizes in tried {
         let lookup = |name: &Name| sizes.get(name).copied();
         let of = |value: &Value| eval_host(value, &lookup);
@@ -222,6 +215,14 @@ fn other_layout(tried: &[BTreeMap<Name, i64>], array: &Array, global: &Global) -
         {
             let at: Vec<String> = sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
             return Some(format!(", where {}", at.join(", ")));
+        }
+    }
+    // At other sizes.
+    let found = global.shape.iter().chain(&global.strides).chain([&global.size]);
+    for (wanted, found) in functions(array).into_iter().zip(found) {
+        let affine = |value: &Value| value.affine(&mut |_| Ok::<_, ()>(None)).ok().flatten();
+        if wanted.is_some_and(|wanted| affine(found) != Some(wanted)) {
+            return Some(String::new());
         }
     }
     None

@@ -44,13 +44,17 @@ pub(super) fn not_begun(reading: &Reading<'_>) -> Option<PartRef> {
             _ => None,
         })
         .collect();
-    let all = program.leaves.iter().filter(|leaf| !leaf.decided_by_data);
-    let begins: HashSet<(&Name, usize)> = all
-        .filter_map(|leaf| match leaf.part.part {
-            Part::Init(number) => Some((&leaf.part.instruction, number)),
-            _ => None,
-        })
-        .collect();
+    // What is given nowhere may serve nothing; otherwise it is forgotten.
+    let mut begins: HashSet<(&Name, usize)> = HashSet::new();
+    for kernel in &program.kernels {
+        for leaf in Stmt::given(&kernel.body, &program.leaves) {
+            if let Some(PartRef { instruction, part: Part::Init(number) }) =
+                program.leaves.get(leaf.0).map(|leaf| &leaf.part)
+            {
+                begins.insert((instruction, *number));
+            }
+        }
+    }
     let needs = |leaf: &&Leaf| {
         let of = &leaf.part.instruction;
         begins.iter().any(|(id, number)| {

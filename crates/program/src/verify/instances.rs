@@ -304,11 +304,16 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Ok(None)
     }
 
-    /// Whether a case has a value for the counter of a loop that counts nothing of the kernel: that
-    /// an instance does not run with this value says nothing of others.
-    fn has_counter(&self, case: &System) -> bool {
-        let names = case.names();
-        self.reading.loops.iter().any(|of| of.counter.is_none() && names.contains(&of.name))
+    /// Whether a case has a value for what is neither of the instances nor a scalar, as the counter
+    /// of a loop that counts nothing of the kernel: that an instance does not run with this value
+    /// says nothing of others.
+    fn has_counter(&self, instances: &Instances, case: &System) -> bool {
+        let is_known = |n: &Name| {
+            is_coordinate(n)
+                || self.reading.program.scalars().any(|s| s.name == *n)
+                || instances.constraints.iter().any(|c| c.aff.mentions(n))
+        };
+        !case.names().iter().all(is_known)
     }
 
     fn lost(&mut self, leaf: LeafId, instances: &Instances, scope: &Scope) -> Result<Option<Misfit>> {
@@ -324,7 +329,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
             if !self.implied(&premises, c)? {
                 let system = self.system(&premises)?;
                 if let Some(mut misfit) = self.against(Flaw::Lost(leaf), &system, c, &[], true)? {
-                    misfit.exact &= !self.has_counter(&misfit.case);
+                    misfit.exact &= !self.has_counter(instances, &misfit.case);
                     return Ok(Some(misfit));
                 }
             }
@@ -427,7 +432,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
         let system = self.system(&premises)?;
         let Some(case) = self.outside(&system, &ways)? else { return Ok(None) };
         let by_data = case.names().iter().any(|n| self.reading.data.contains(n));
-        let exact = !by_data && !self.has_counter(&case);
+        let exact = !by_data && !self.has_counter(instances, &case);
         Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case, exact }))
     }
 

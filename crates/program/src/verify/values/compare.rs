@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, Name};
+use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, Name, Number};
 use loopwright_poly::{System, Table};
 
 use super::{
@@ -241,7 +241,11 @@ impl Forms {
         match self.node(form) {
             Node::Name(name) | Node::Scalar(_, name) => name.to_string(),
             Node::Constant(..) => {
-                self.as_number(form).map(|n| format!("{n}{}", n.dtype())).unwrap_or_default()
+                let text = |n: Number| match n {
+                    Number::Bool(v) => v.to_string(),
+                    _ => format!("{n}{}", n.dtype()),
+                };
+                self.as_number(form).map(text).unwrap_or_default()
             }
             Node::Sum(dtype, terms) => {
                 let mut text = String::new();
