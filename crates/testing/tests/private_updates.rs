@@ -145,3 +145,52 @@ fn infinities_replace_nan_where_they_are_updates() {
         assert!(if is_met { *value == f32::INFINITY } else { value.is_nan() }, "{bin}: {value}");
     }
 }
+
+/// An element is -0.0 behind sums only if it was and nothing but -0.0 was added: neither copies
+/// that nothing updates nor those of positive zeros may hide in one another.
+#[test]
+fn sums_keep_the_signs_of_zeros() {
+    use DType::*;
+    // Of each bin: nothing, 0.0, -0.0, both, and two numbers whose sum is 0.0.
+    let (bins, values) = ([1, 2, 3, 3, 4, 2, 4], [0.0, -0.0, -0.0, 0.0, 1.0, -0.0, -1.0]);
+    let of = |dtype: DType, numbers: &[f64]| {
+        let mut buffer = Buffer::zeros(dtype, numbers.len());
+        for (k, value) in numbers.iter().enumerate() {
+            buffer.set(k, Number::F64(*value).cast(dtype));
+        }
+        buffer
+    };
+    for dtype in [F16, BF16, F32, F64] {
+        let before = declared(dtype, "+=", SHAPES[0]);
+        for options in ["", ", chunk=2", ", copies=2", ", chunk=4, copies=3, each=2"] {
+            let steps = format!("privatize_updates(up, i{options})");
+            let after = Pipeline::parse(&steps).unwrap().apply(&before).unwrap();
+            let program = lower(&after, LowerOptions::default()).unwrap();
+            for begun in [0.0, -0.0] {
+                let idx = Buffer::from_slice(&bins);
+                let inputs = Inputs::new()
+                    .array("idx", idx.clone())
+                    .array("x", of(dtype, &values))
+                    .array("out", of(dtype, &[begun; BINS]))
+                    .array("rows", of(dtype, &[0.0; 3 * BINS]))
+                    .scalar("n", bins.len() as i32);
+                let expected = &interpret(&before, &inputs, Mode::Exact).unwrap()["out"];
+                let mut given = Arguments::new()
+                    .array("idx", idx)
+                    .array("x", of(dtype, &values))
+                    .array("out", of(dtype, &[begun; BINS]))
+                    .array("rows", of(dtype, &[0.0; 3 * BINS]))
+                    .scalar("n", bins.len() as i32);
+                run(&program, &mut given, &Options::default()).unwrap();
+                let found = given.buffer("out").unwrap();
+                let negative = |buffer: &Buffer| {
+                    buffer.numbers().map(|n| n.as_f64().is_sign_negative()).collect::<Vec<_>>()
+                };
+                assert_eq!(negative(found), negative(expected), "{dtype} {steps}, from {begun:?}");
+                let kept = [true, false, true, false, false, true, true];
+                let kept = kept.map(|kept| kept && f64::is_sign_negative(begun));
+                assert_eq!(negative(found), kept, "{dtype} {steps}, from {begun:?}");
+            }
+        }
+    }
+}

@@ -29,13 +29,16 @@ step! {
     /// The loop over `i` is cut into chunks. For each of them a temporary, of the array's shape,
     /// gets the neutral element of the update, the instruction updates the temporary, and every
     /// element of the array is updated with that of the temporary, unless that is neutral still.
+    /// Copies of floating-point sums begin with -0.0, which changes no number that it is added to,
+    /// and are added in any case: they may be 0.0, which makes a positive zero of a negative one.
     /// A histogram is then counted in shared memory, one copy for each block, and updates global
     /// memory once for each block and bin. Axes of the array whose subscripts do not change in the
     /// loop are left out of the temporary. Without `chunk` the whole loop is one.
     ///
     /// With `copies=8, each=512` the temporary has a leading axis of 8, and groups of 512
     /// neighbours of `i` take its elements in turn: for warps that read 16 neighbours a lane, each
-    /// of 8 warps has a copy. The copies are combined by a reduction, before the array is updated.
+    /// of 8 warps has a copy. The copies are combined by a reduction, before the array is updated;
+    /// floating-point sums are added one after the other to -0.0, since a reduction begins with 0.0.
     ///
     /// The declared kernel changes in the same way, and keeps its `origin`, with which `run
     /// --verify` compares.
@@ -164,8 +167,10 @@ struct Copies {
     start: Name,
     /// The iname of the reduction that combines the copies.
     join: Name,
-    /// The instruction with the reduction, and the scalar that it assigns.
+    /// The instruction that assigns their combination, and the scalar that holds it.
     combine: (Name, Array),
+    /// The instruction with the scalar's first value, where it is no reduction that combines them.
+    begin: Name,
 }
 
 /// The operator of an update that is one of the library, and is not lifted: what it makes of
@@ -176,20 +181,33 @@ fn operator(data: &KernelData, op: &UpdateOp) -> Option<ReductionOp> {
     (!lifts && data.reductions.iter().all(|own| own.name != known.name)).then_some(known)
 }
 
-/// The neutral element of an update of any element of this type. It is NaN for a minimum and a
-/// maximum, which ignore it: those of an infinity and NaN are the infinity.
+/// The neutral element of an update of any element of this type. Of floating-point numbers it is
+/// NaN for a minimum and a maximum, which ignore it: those of an infinity and NaN are the infinity.
+/// For a sum it is the negative zero: the positive one changes a negative zero.
 fn neutral(data: &KernelData, op: &UpdateOp, dtype: &Type) -> Option<Expr> {
     match op {
         UpdateOp::And => Some(Expr::Unary(UnaryOp::BitNot, Expr::Int(0).into())),
         UpdateOp::Or => Some(Expr::Int(0)),
         UpdateOp::Min | UpdateOp::Max if dtype.known()?.is_float() => Some(Expr::Float(Float(f64::NAN))),
-        op => operator(data, op)?.neutral.first().cloned(),
+        op => {
+            let known = operator(data, op)?;
+            match known.name.as_str() {
+                "sum" if dtype.known()?.is_float() => Some(Expr::Float(Float(-0.0))),
+                _ => known.neutral.first().cloned(),
+            }
+        }
     }
 }
 
-/// Whether an element may be compared with it.
-fn is_comparable(neutral: &Expr) -> bool {
-    !matches!(neutral, Expr::Float(value) if value.0.is_nan())
+/// Whether nothing but the neutral element equals it, so that a comparison tells which elements
+/// change nothing.
+fn is_told_apart(neutral: &Expr) -> bool {
+    !matches!(neutral, Expr::Float(value) if value.0.is_nan() || value.0 == 0.0)
+}
+
+/// Whether it is the negative zero, with which no reduction begins.
+fn is_negative_zero(neutral: &Expr) -> bool {
+    matches!(neutral, Expr::Float(value) if value.0 == 0.0)
 }
 
 fn names_of(inames: &[Name]) -> Vec<Expr> {
@@ -302,7 +320,8 @@ impl PrivatizeUpdates {
             self.each.as_ref().map_or(Ok(1), |e| e.at_least(1, "the neighbours with the same copy"))?;
         let op = i.update.as_ref().filter(|op| operator(kernel, op).is_some());
         // The reduction of elements that no update has met is not what they hold.
-        if !op.and_then(|op| neutral(kernel, op, &array.dtype)).as_ref().is_some_and(is_comparable) {
+        let can_combine = |neutral: &Expr| is_told_apart(neutral) || is_negative_zero(neutral);
+        if !op.and_then(|op| neutral(kernel, op, &array.dtype)).as_ref().is_some_and(can_combine) {
             return Err(self.refuse(
                 format!("no reduction combines several copies of what `{}` holds", array.name),
                 "leave out `copies`",
@@ -316,7 +335,8 @@ impl PrivatizeUpdates {
             AddressSpace::Private,
         );
         let combine = (fresh(kernel, &format!("{}_combine", array.name)), value);
-        Ok(Some(Copies { number, each, start: axis("s"), join: axis("j"), combine }))
+        let begin = fresh(kernel, &format!("{}_begin", array.name));
+        Ok(Some(Copies { number, each, start: axis("s"), join: axis("j"), combine, begin }))
     }
 
     /// The names and sizes of all that is new.
@@ -483,15 +503,23 @@ impl PrivatizeUpdates {
             Some(c) => {
                 data.domains.push(axes_domain(std::slice::from_ref(&c.join), &[c.number])?);
                 let read = element(own, inside(Some(Expr::Name(c.join.clone())), names_of(&new.join.1)));
-                let (inames, args) = (vec![c.join.clone()], vec![read]);
-                let all = Expr::Reduce(Reduce { op: Name::new(op.name()), inames, args }.into());
                 let (id, scalar) = &c.combine;
-                joins.push(made(id, Access::new(&scalar.name, Vec::new()), all, &new.join.1));
+                let (held, target) = (Expr::Name(scalar.name.clone()), Access::new(&scalar.name, Vec::new()));
+                if is_negative_zero(&neutral) {
+                    joins.push(made(&c.begin, target.clone(), neutral.clone(), &new.join.1));
+                    let all = Expr::binary(BinaryOp::Add, held.clone(), read);
+                    let inside = [new.join.1.as_slice(), std::slice::from_ref(&c.join)].concat();
+                    joins.push(made(id, target, all, &inside));
+                } else {
+                    let (inames, args) = (vec![c.join.clone()], vec![read]);
+                    let all = Expr::Reduce(Reduce { op: Name::new(op.name()), inames, args }.into());
+                    joins.push(made(id, target, all, &new.join.1));
+                }
                 data.temporaries.push(scalar.clone());
-                Expr::Name(scalar.name.clone())
+                held
             }
         };
-        let met = is_comparable(&neutral).then(|| Expr::binary(BinaryOp::Ne, value.clone(), neutral));
+        let met = is_told_apart(&neutral).then(|| Expr::binary(BinaryOp::Ne, value.clone(), neutral));
         joins.push(Instruction {
             update: Some(op),
             scope,
@@ -500,7 +528,9 @@ impl PrivatizeUpdates {
         });
         data.temporaries.push(new.own.clone());
         let trees = |data: &KernelData, inames: &[Name], all: &[Instruction]| {
-            tree::nest(inames, all.iter().flat_map(|i| reduced(data, i)).collect())
+            let shared = around.len() + inames.len();
+            let own = |i: &Instruction| tree::nest(i.within.get(shared..).unwrap_or(&[]), reduced(data, i));
+            tree::nest(inames, all.iter().flat_map(own).collect())
         };
         let before = trees(data, &starts, std::slice::from_ref(&start));
         let behind = trees(data, &new.join.1, &joins);
