@@ -143,10 +143,11 @@ impl Layout {
         Ok(Cow::Owned(storage))
     }
 
-    /// The elements in this storage, in row-major order.
+    /// The elements in this storage, in row-major order. It may be longer: of an array of structs,
+    /// what lies behind a field of one is those behind it.
     pub fn unpack(&self, storage: &[u8], size: usize) -> Vec<u8> {
         if self.is_rows() {
-            return storage.to_vec();
+            return storage.get(..self.size * size).unwrap_or(storage).to_vec();
         }
         let mut rows = Vec::with_capacity(self.shape.iter().product::<usize>() * size);
         for offset in self.offsets() {
@@ -270,6 +271,15 @@ mod tests {
         let columns = Layout { shape: vec![2, 3], strides: vec![1, 2], size: 6 };
         assert_eq!(packed(&columns, &rows).unwrap(), [1, 4, 2, 5, 3, 6]);
         assert_eq!(columns.unpack(&columns.pack(&rows, 1).unwrap(), 1), rows);
+    }
+
+    /// Rows of one element are dense whatever their strides, as the field of one struct is.
+    #[test]
+    fn what_lies_behind_the_last_element_is_not_unpacked() {
+        let field = Layout { shape: vec![1], strides: vec![2], size: 1 };
+        assert_eq!(field.unpack(&[1, 2, 3, 4], 2), [1, 2]);
+        let dense = Layout { shape: vec![2, 2], strides: vec![2, 1], size: 4 };
+        assert_eq!(dense.unpack(&[1, 2, 3, 4, 5, 6], 1), [1, 2, 3, 4]);
     }
 
     #[test]
