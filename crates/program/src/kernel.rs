@@ -49,17 +49,18 @@ pub struct LocalArray {
 }
 
 impl LocalArray {
-    /// Number of elements of its storage.
+    /// Number of elements of its storage; the greatest number, if that has no value.
     pub fn elements(&self) -> u64 {
         match &self.layout {
-            None => self.dims.iter().product(),
+            None if self.dims.contains(&0) => 0,
+            None => self.dims.iter().fold(1, |product: u64, length| product.saturating_mul(*length)),
             Some(layout) => storage_size(layout),
         }
     }
 
-    /// Size of its storage in bytes.
+    /// Size of its storage in bytes; the greatest number, if that has no value.
     pub fn bytes(&self) -> u64 {
-        self.elements() * self.dtype.bytes() as u64
+        self.elements().saturating_mul(self.dtype.bytes() as u64)
     }
 }
 
@@ -126,13 +127,15 @@ pub struct DeviceKernel {
 }
 
 impl DeviceKernel {
-    /// Number of threads per block.
+    /// Number of threads per block; the greatest number, if that has no value.
     pub fn threads(&self) -> u32 {
-        self.block.values().product()
+        self.block.values().fold(1, |product: u32, length| product.saturating_mul(*length))
     }
 
-    /// Bytes of shared memory, with each array aligned to 16.
+    /// Bytes of shared memory, with each array aligned to 16; the greatest number, if that has no
+    /// value.
     pub fn shared_bytes(&self) -> u64 {
-        self.shared.iter().map(|a| a.bytes().next_multiple_of(16)).sum()
+        let aligned = |a: &LocalArray| a.bytes().checked_next_multiple_of(16).unwrap_or(u64::MAX);
+        self.shared.iter().map(aligned).fold(0, u64::saturating_add)
     }
 }

@@ -87,6 +87,7 @@ mod order;
 mod reading;
 mod segments;
 mod sequence;
+mod sizes;
 mod types;
 mod uniform;
 mod values;
@@ -186,6 +187,9 @@ impl Operators<'_> {
 }
 
 fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
+    if let Some(found) = sizes::too_large(program) {
+        return found;
+    }
     if let Some(wrong) = width::wrong_index(program) {
         let found = match wrong {
             width::WrongIndex::Type(place, dtype) => Diagnostic::new(
@@ -196,6 +200,12 @@ fn verify_with<'p>(program: &'p Program, operators: &Operators<'p>) -> Finding {
                 "wrong-offset",
                 format!("the offset of an element of `{array}` is not that of its subscripts"),
             ),
+            width::WrongIndex::NotCompared(array) => {
+                let message = format!(
+                    "the offset of an element of `{array}` has factors beyond 64 bits, or too many terms"
+                );
+                return Finding::Unknown(Box::new(Diagnostic::new("overflow", message)));
+            }
         };
         return Finding::Refuted(Box::new(found));
     }

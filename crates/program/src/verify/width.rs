@@ -22,6 +22,8 @@ pub(super) enum WrongIndex {
     Type(String, DType),
     /// An element of this array.
     Offset(Name),
+    /// The same, where factors leave 64 bits, or terms are too many to be compared.
+    NotCompared(Name),
 }
 
 /// A factor of a term of a [`Polynomial`].
@@ -255,9 +257,9 @@ impl Check<'_> {
         }
         if let Some(array) = laid_out {
             let wanted = array.whole_offset(&element.subscripts, self.program.index);
-            let same =
-                wanted.and_then(|w| polynomial(&w)).is_some_and(|w| Some(w) == polynomial(&element.offset));
-            return (!same).then(|| WrongIndex::Offset(name.clone()));
+            let Some(wanted) = wanted else { return Some(WrongIndex::Offset(name.clone())) };
+            let wanted = polynomial(&wanted);
+            return compared(wanted, polynomial(&element.offset), name);
         }
         let mut total = Some(Polynomial::new());
         for (subscript, stride) in element.subscripts.iter().zip(strides.iter()) {
@@ -265,9 +267,10 @@ impl Check<'_> {
             total = total.zip(term).and_then(|(total, term)| sum(total, &term, 1));
         }
         // A private array without subscripts is a scalar of the thread's.
-        let same = element.subscripts.len() != strides.len()
-            || total.is_some() && total == polynomial(&element.offset);
-        (!same).then(|| WrongIndex::Offset(name.clone()))
+        if element.subscripts.len() != strides.len() {
+            return None;
+        }
+        compared(total, polynomial(&element.offset), name)
     }
 
     /// The strides of a local array, which is row-major.
@@ -280,6 +283,14 @@ impl Check<'_> {
         }
         strides.reverse();
         strides
+    }
+}
+
+/// What is wrong with an offset, given those that are wanted and found, as far as they are known.
+fn compared(wanted: Option<Polynomial>, found: Option<Polynomial>, name: &Name) -> Option<WrongIndex> {
+    match wanted.zip(found) {
+        Some((wanted, found)) => (wanted != found).then(|| WrongIndex::Offset(name.clone())),
+        None => Some(WrongIndex::NotCompared(name.clone())),
     }
 }
 
