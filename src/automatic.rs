@@ -248,10 +248,10 @@ pub fn random_array(
         return Tensor::random(shape, dtype, seed);
     }
     let bounds = fact_range(kernel, args, name)?;
-    let raw = Tensor::random(&[shape.iter().product()], DType::U64, seed)?;
+    // A size that has no value is refused with this shape.
+    let raw = Tensor::random(shape, DType::U64, seed)?;
     let (low, high) = (bounds.0.unwrap_or(0), bounds.1.unwrap_or(8));
-    let (wanted, is_injective) =
-        (shape.iter().product::<usize>(), facts.iter().any(|f| matches!(f, Fact::Injective(_))));
+    let (wanted, is_injective) = (raw.buffer().len(), facts.iter().any(|f| matches!(f, Fact::Injective(_))));
     let room = bounds.1.map(|high| usize::try_from(high.saturating_sub(low)).unwrap_or(0));
     if let Some(room) = room.filter(|room| *room < if is_injective { wanted } else { wanted.min(1) }) {
         let distinct = if is_injective { " distinct" } else { "" };

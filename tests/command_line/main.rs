@@ -11,6 +11,7 @@ mod library;
 mod make;
 mod messages;
 mod output;
+mod overflows;
 mod pages;
 mod picture;
 mod program;

@@ -75,9 +75,10 @@ pub fn length_at(kernel: &KernelData, iname: &str, integers: &BTreeMap<Name, i64
         if c.kind == Kind::Eq || factor == 0 {
             return None;
         }
-        let bound = rest.div_euclid(factor.abs());
+        let bound = rest.div_euclid(factor.checked_abs()?);
         if factor > 0 {
-            low = Some(low.map_or(-bound, |l| l.max(-bound)));
+            let least = bound.checked_neg()?;
+            low = Some(low.map_or(least, |l| l.max(least)));
         } else {
             high = Some(high.map_or(bound, |h| h.min(bound)));
         }

@@ -20,6 +20,13 @@ use crate::{
     site::{self, Site, Stride},
 };
 
+/// The longest loop that counts as one of a known length: a device would take minutes for the
+/// iterations, and estimates of several loops together stay far from the limits of 64 bits.
+pub(crate) const LONGEST: i64 = 1 << 40;
+
+/// The most iterations of loops together, and the most blocks, that estimates tell from more.
+pub(crate) const MOST: i64 = 1 << 44;
+
 /// A loop of the tree with all that it contains, which does not run both on blocks and on threads
 /// yet. Loops that a user's steps have made parallel are in none of its lists.
 pub struct Nest<'k> {
@@ -483,10 +490,12 @@ impl<'k> Nest<'k> {
     }
 
     /// The number of values of an iname, if that is known: the same in every launch, or that of the
-    /// launch that is meant.
+    /// launch that is meant. One beyond [`LONGEST`] counts as not known.
     pub(crate) fn extent(&self, iname: &Name) -> Option<i64> {
         let fixed = || bounds::fixed_length(self.kernel, iname);
-        bounds::length_at(self.kernel, iname, &self.judge.launch.integers).or_else(fixed)
+        bounds::length_at(self.kernel, iname, &self.judge.launch.integers)
+            .or_else(fixed)
+            .filter(|length| *length <= LONGEST)
     }
 
     /// The length of the longest of these inames' ranges, if all are known.
@@ -495,9 +504,9 @@ impl<'k> Nest<'k> {
         lengths?.into_iter().max()
     }
 
-    /// The number of iterations of these loops together, if that is known.
+    /// The number of iterations of these loops together, if that is known; at most [`MOST`].
     pub(crate) fn count(&self, of: &[Name]) -> Option<i64> {
-        of.iter().try_fold(1i64, |product, n| Some(product.saturating_mul(self.extent(n)?)))
+        of.iter().try_fold(1i64, |product, n| Some(product.saturating_mul(self.extent(n)?).min(MOST)))
     }
 
     /// The launch that is meant.

@@ -28,6 +28,18 @@ struct Store {
     spreads: BTreeMap<usize, Spread>,
 }
 
+/// The most bytes of the cells of an array.
+const MOST_BYTES: usize = 1 << 36;
+
+/// Cells without values; `None` if memory does not hold them, which would end the process.
+fn cells(size: usize) -> Option<Vec<Option<Val>>> {
+    size.checked_mul(size_of::<Option<Val>>()).filter(|bytes| *bytes <= MOST_BYTES)?;
+    let mut cells = Vec::new();
+    cells.try_reserve_exact(size).ok()?;
+    cells.resize(size, None);
+    Some(cells)
+}
+
 /// Names that are defined only inside an operator, and the number of the current instruction, whose
 /// reductions have results.
 #[derive(Default)]
@@ -197,7 +209,12 @@ impl Machine<'_> {
             size = 0;
         }
         let size = usize::try_from(size).map_err(|_| too_large())?;
-        let mut cells = vec![None; size];
+        let mut cells = cells(size).ok_or_else(|| {
+            error(
+                "memory-limit",
+                format!("the array `{name}` has {size} elements, which memory does not hold"),
+            )
+        })?;
         if let Some(buffer) = self.inputs.arrays.get(name).filter(|_| argument) {
             if buffer.dtype() != dtype || buffer.len() < size {
                 let (is, len) = (buffer.dtype(), buffer.len());

@@ -8,6 +8,7 @@ use clap::Args as ClapArgs;
 use loopwright::{
     auto::{auto_for, auto_with_witnesses, search_for},
     prelude::*,
+    runtime::check_scalars,
     tuner::{Machine, Times, TunedRecord, estimate},
 };
 
@@ -51,7 +52,7 @@ impl Auto {
         if self.search.is_none() && !self.refused {
             let declared = self.form.declared()?;
             // What is wrong with arguments is said; those that are missing are not known.
-            let _ = self.arguments.args(&declared, false)?;
+            check_scalars(&declared, &self.arguments.args(&declared, false)?)?;
             let launch = input::launch(&declared, &self.arguments, None);
             let form = Form { launch: launch.clone(), ..self.form.clone() };
             let Completed { own, begun, found } = form.found()?;
@@ -74,6 +75,7 @@ impl Auto {
         let begun = given.apply(&self.form.declared()?)?;
         let (found, note, cut) = match self.search {
             None => {
+                check_scalars(&begun, &self.arguments.args(&begun, false)?)?;
                 let launch = input::launch(&begun, &self.arguments, None);
                 let target = Target::default();
                 let found = auto_with_witnesses(&begun, &target, &launch);

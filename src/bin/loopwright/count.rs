@@ -135,6 +135,10 @@ fn sections<'c>(counts: &'c Counts, launches: &'c Launches) -> Vec<(&'static str
     ]
 }
 
+/// The characters to which cells are filled up at most: what follows a longer formula is not
+/// aligned.
+const WIDEST: usize = 200;
+
 fn as_text(kernel: &LoopKernel, counts: &Counts, launches: &Launches, sizes: &BTreeMap<Name, i64>) -> String {
     // Writing to a string cannot fail.
     let mut text = format!("{}: counts of the kernel, without what lowering adds\n", kernel.name);
@@ -156,6 +160,7 @@ fn as_text(kernel: &LoopKernel, counts: &Counts, launches: &Launches, sizes: &BT
         for line in &lines {
             let mut out = String::from(" ");
             for (cell, width) in line.iter().zip(&widths).filter(|(_, width)| **width > 0) {
+                let width = (*width).min(WIDEST);
                 let _ = write!(out, " {cell:width$} ");
             }
             let _ = writeln!(text, "{}", out.trim_end());

@@ -50,7 +50,9 @@ use loopwright_lowering::Target;
 use crate::{
     Nest, Proposal, Rule, Site, Stride,
     grid::{AXES, Along, on_axes},
-    joined, site,
+    joined,
+    nest::MOST,
+    site,
     text::{split, split_as, tag},
 };
 
@@ -248,7 +250,8 @@ impl Shape<'_> {
     fn blocks(&self, [of_y, of_x]: [i64; 2]) -> Option<i64> {
         let along = |n: &Name, each: i64| Some((self.nest.extent(n)?.max(1) - 1) / each + 1);
         let batches = self.nest.count(&self.batch)?;
-        Some(along(&self.y, of_y)?.saturating_mul(along(&self.x, of_x)?).saturating_mul(batches))
+        let blocks = along(&self.y, of_y)?.saturating_mul(along(&self.x, of_x)?);
+        Some(blocks.saturating_mul(batches).min(MOST))
     }
 
     /// The part of tiles of these sides along y and x that are results; 1 if lengths are not known.

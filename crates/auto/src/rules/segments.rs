@@ -224,7 +224,7 @@ fn similar(
     let (mean, warp) = (segments.mean(), i64::from(target.warp_size));
     let longest = segments.longest.filter(|_| !cut.is_known)?;
     let work = longest.saturating_mul(4 * i64::from(nest.launch().multiprocessors));
-    if longest > SIMILAR * mean || work > segments.points || mean < 2 * warp {
+    if longest > mean.saturating_mul(SIMILAR) || work > segments.points || mean < 2 * warp {
         return None;
     }
     let lengths = format!("{unequal}, {mean} on average and {longest} at most");

@@ -29,6 +29,23 @@ pub fn known(kernel: &LoopKernel, args: &Args) -> Result<Known, Diagnostic> {
     Ok(Known { types: resolved.types, integers: resolved.integers, arrays })
 }
 
+/// Whether the scalars that are given are numbers of their types, whatever else is missing.
+///
+/// # Errors
+///
+/// A scalar that its type does not hold.
+pub fn check_scalars(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
+    for arg in &kernel.args {
+        if let Arg::Scalar(scalar) = arg
+            && let Some(value) = args.scalars.get(&scalar.name)
+            && let Some(dtype) = scalar.dtype.known()
+        {
+            value.to_number(&scalar.name, dtype)?;
+        }
+    }
+    Ok(())
+}
+
 /// The type and shape of each array argument, derived from the given arguments. Missing arrays are
 /// not an error, but lengths and types that cannot be derived are.
 pub fn expected_arrays(

@@ -73,7 +73,7 @@ mod variant;
 
 pub use agreement::{Expectation, usual_tolerance};
 pub use args::Args;
-pub use ask::{Known, bind_open_types, check_facts, expected_arrays, fact_range, known};
+pub use ask::{Known, bind_open_types, check_facts, check_scalars, expected_arrays, fact_range, known};
 pub use bind::{alignment, check_device_limits, check_limits_of};
 pub use bound::{Bound, Outputs};
 pub use compile_for::{Binary, compile_for};
