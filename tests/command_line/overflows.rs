@@ -51,7 +51,7 @@ fn auto_refuses_sizes_that_their_types_do_not_hold() {
     for (set, says) in [("n=2147483648", "`n` is i32"), ("m=256", "`m` is u8"), ("m=-1", "`m` is u8")] {
         for more in [&[][..], &["--refused"]] {
             let said = refusal(&call(&[&["auto", &kernel, "--set", set], more].concat()));
-            assert!(said.contains("error[scalar-type]") && said.contains(says), "{said}");
+            assert!(said.contains("error[scalar-range]") && said.contains(says), "{said}");
         }
     }
     out(&call(&["auto", &kernel, "--set", "n=2147483647"]));

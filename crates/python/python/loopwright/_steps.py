@@ -1320,13 +1320,16 @@ class Steps:
         The loop over `i` is cut into chunks. For each of them a temporary, of the array's shape,
         gets the neutral element of the update, the instruction updates the temporary, and every
         element of the array is updated with that of the temporary, unless that is neutral still.
+        Copies of floating-point sums begin with -0.0, which changes no number that it is added to,
+        and are added in any case: they may be 0.0, which makes a positive zero of a negative one.
         A histogram is then counted in shared memory, one copy for each block, and updates global
         memory once for each block and bin. Axes of the array whose subscripts do not change in the
         loop are left out of the temporary. Without `chunk` the whole loop is one.
 
         With `copies=8, each=512` the temporary has a leading axis of 8, and groups of 512
         neighbours of `i` take its elements in turn: for warps that read 16 neighbours a lane, each
-        of 8 warps has a copy. The copies are combined by a reduction, before the array is updated.
+        of 8 warps has a copy. The copies are combined by a reduction, before the array is updated;
+        floating-point sums are added one after the other to -0.0, since a reduction begins with 0.0.
 
         The declared kernel changes in the same way, and keeps its `origin`, with which `run
         --verify` compares.
