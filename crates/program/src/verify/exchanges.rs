@@ -3,11 +3,12 @@
 //! Shuffles, votes, look-backs and barriers of a warp are printed for all of its lanes: the
 //! conditions and bounds around them must have one value for all lanes of each warp. So must the
 //! conditions of values around them: of `c ? a : b` and `c && a` a lane evaluates only what `c`
-//! leaves. What is plain is said by [`Varying`]; otherwise two lanes of a warp that differ are looked
-//! for, as two threads of a block are for its barriers.
+//! leaves. What is plain is said by [`Varying`]; otherwise two lanes of a warp that differ are
+//! looked for, as two threads of a block are for its barriers.
 //!
 //! The last warp of a block may have fewer lanes than others. Those that take a value there have to
-//! take it from one of these; a lane outside of the group that exchanges is not asked for its value.
+//! take it from one of these; a lane outside of the group that exchanges is not asked for its
+//! value.
 
 use std::collections::BTreeMap;
 

@@ -158,8 +158,8 @@ impl Reading<'_> {
         Ok(None)
     }
 
-    /// Two threads of a block, or of a warp, for which a decision may differ; the inner `None` where
-    /// there is no telling.
+    /// Two threads of a block, or of a warp, for which a decision may differ; the inner `None`
+    /// where there is no telling.
     pub(super) fn differs(
         &mut self,
         among: SyncScope,
