@@ -33,16 +33,13 @@ fn in_kernel(program: &Program, kernel: &DeviceKernel) -> Option<Finding> {
     }
     let elements =
         |arrays: &[LocalArray]| arrays.iter().map(LocalArray::elements).fold(0, u64::saturating_add);
-    let too_many = |code, of: &str| {
-        let message = format!("the {of} arrays of a block of `{name}` have more than {MOST} elements");
-        let found = Diagnostic::new(code, message);
-        Some(Finding::Unknown(Box::new(found.help("split by smaller numbers, or use global memory"))))
+    let message = |of: &str| format!("the {of} arrays of a block of `{name}` have more than {MOST} elements");
+    let found = if elements(&kernel.shared) > MOST {
+        Diagnostic::new("too-much-shared", message("shared"))
+    } else if elements(&kernel.private).saturating_mul(threads.into()) > MOST {
+        Diagnostic::new("too-much-private", message("private"))
+    } else {
+        return None;
     };
-    if elements(&kernel.shared) > MOST {
-        return too_many("too-much-shared", "shared");
-    }
-    if elements(&kernel.private).saturating_mul(threads.into()) > MOST {
-        return too_many("too-much-private", "private");
-    }
-    None
+    Some(Finding::Unknown(Box::new(found.help("split by smaller numbers, or use global memory"))))
 }

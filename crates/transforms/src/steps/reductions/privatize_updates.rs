@@ -38,7 +38,8 @@ step! {
     /// With `copies=8, each=512` the temporary has a leading axis of 8, and groups of 512
     /// neighbours of `i` take its elements in turn: for warps that read 16 neighbours a lane, each
     /// of 8 warps has a copy. The copies are combined by a reduction, before the array is updated;
-    /// floating-point sums are added one after the other to -0.0, since a reduction begins with 0.0.
+    /// floating-point sums are added one after the other to -0.0, since a reduction begins with
+    /// 0.0.
     ///
     /// The declared kernel changes in the same way, and keeps its `origin`, with which `run
     /// --verify` compares.
