@@ -58,6 +58,22 @@ fn explain_shows_verdicts_and_changes() {
 }
 
 #[test]
+fn explain_names_the_grounds_of_a_verdict() {
+    // Of the prefetch, that reads see what is declared; of what keeps its order, that it does.
+    let kernel = example("kernels/transpose.lw");
+    let text = out(&call(&["explain", &kernel, &example("pipelines/transpose/tiled.pipe")]));
+    assert!(text.contains("\n   proved: every read sees the declared definition ("), "{text}");
+    assert!(text.contains("\n   proved: all conflicting accesses keep their order ("), "{text}");
+    // One query is no `queries`.
+    let folder = Folder::new("explain_one_query");
+    let kernel =
+        folder.file("k.lw", "kernel k(x: f32[4], y: f32[4])\ny[0] = x[0] {id=a}\ny[0] = 1.0*x[0] {id=b}\n");
+    let steps = folder.file("k.pipe", "move_statement(b, before=a)\n");
+    let text = out(&call(&["explain", &kernel, &steps]));
+    assert!(text.contains("\n   proved: all conflicting accesses keep their order (1 query)\n"), "{text}");
+}
+
+#[test]
 fn explain_names_the_dependence_behind_what_lowering_placed() {
     let lowered = |path: &str| {
         let (kernel, pipeline) =

@@ -4,7 +4,8 @@
 //! Lengths, strides and sizes are expressions of the scalars on both sides. What the declaration
 //! gives, computed here from its axes, their order and their padding, is a function of the scalars
 //! or a product of such. A function has to be the same one in the program; products are compared by
-//! numbers, at several sizes that the assumptions allow. Whether offsets are those of subscripts and strides is asked in `width`.
+//! numbers, at several sizes that the assumptions allow. Whether offsets are those of subscripts
+//! and strides is asked in `width`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -59,9 +59,9 @@
 //! * what the user has vouched for, if the kernel is known: that two executions of one part in one
 //!   iteration of the loops around it do not touch one cell, where data decide that (`vouched`);
 //! * that subscripts which read data or are not affine, or stand under conditions that are not,
-//!   stay inside their arrays; and that vectors of the caller's arrays are aligned, where data are in
-//!   their subscripts or strides are not known to be multiples of their length: a launch asks that
-//!   arrays begin at an aligned address, and the emulator checks each access;
+//!   stay inside their arrays; and that vectors of the caller's arrays are aligned, where data are
+//!   in their subscripts or strides are not known to be multiples of their length: a launch asks
+//!   that arrays begin at an aligned address, and the emulator checks each access;
 //! * the bounds of variables that data give ([`crate::Var::within`]), but on the runs of 13; and
 //!   the declared facts.
 //!

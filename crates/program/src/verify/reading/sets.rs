@@ -206,7 +206,8 @@ impl Loop {
         single.then_some(first)
     }
 
-    /// The value before which it ends, or at which if it halves; `None` if it is the least of several, or not affine.
+    /// The value before which it ends, or at which if it halves; `None` if it is the least of
+    /// several, or not affine.
     pub fn end(&self) -> Option<&Aff> {
         single(&self.uppers)
     }
