@@ -343,3 +343,32 @@ fn boxes_that_a_guard_may_cut_are_refused_when_lowered() {
     let steps = format!("{pipeline}split_iname(k_outer, 2, outer=ko, inner=ki)\n");
     lower(&transformed(&parse(&kernel), &steps), LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
 }
+
+/// Each lane fills the row of its results, and others load it as fragments. No device has this
+/// instruction, so that its text is not compiled.
+#[test]
+fn lanes_that_load_what_others_have_filled_wait_for_them() {
+    let declared = parse(
+        "kernel product(a: f64[32, 4], b: f64[8, 4], c: f64[32, 8])\n\
+         atom own_rows {\n\
+             d[m, n] += a[m, k] * b[n, k]\n\
+             box m < 32, n < 8, k < 4\n\
+             a: f64 ((4,8),4):((32,1),8)\n\
+             b: f64 ((4,8),1):((8,1),0)\n\
+             d: f64 ((8,4),8):((1,8),32)\n\
+             executor warp\n\
+             since sm_80\n\
+             ptx mma.sync.aligned.m32n8k4.row.col.f64.f64.f64.f64\n\
+         }\n\
+         domain { [i, j] : 0 <= i < 32 and 0 <= j < 8 }\n\
+         domain { [k] : 0 <= k < 4 }\n\
+         domain { [p, q] : 0 <= p < 32 and 0 <= q < 4 }\n\
+         temp t: f64[32, 4] shared\n\
+         t[p, q] = 2.0*a[p, q] {id=twice}\n\
+         c[i, j] = sum(k, t[i, k] * b[j, k]) {id=product}\n",
+    );
+    let kernel = transformed(&declared, "tag_inames(p: lane)\ntensorize(product, own_rows, m=i, n=j, k=k)\n");
+    let program = program(&kernel);
+    assert!(program.to_text().contains("barrier block \"twice writes t, product.update reads it\""));
+    check::run(&declared, &program, &sizes(&[])).unwrap_or_else(|d| panic!("{d:?}"));
+}

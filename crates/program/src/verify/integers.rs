@@ -79,6 +79,7 @@ impl Reading<'_> {
             }
         });
         for name in aff.names() {
+            premises.extend(self.facts_of(&name));
             if let Some(array) = self.load_of(&name) {
                 let global = self.program.global(&array);
                 typed.extend(global.map(|g| (name, g.dtype)));

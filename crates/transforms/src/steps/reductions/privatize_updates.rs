@@ -497,7 +497,15 @@ impl PrivatizeUpdates {
         let start = made(&new.start.0, begun, neutral.clone(), &starts);
         data.domains.push(axes_domain(&starts, &sizes)?);
         // What is joined: an element, or all copies of it.
-        data.domains.push(axes_domain(&new.join.1, &lengths)?);
+        // Elsewhere than here a parameter may be the length of an axis, which it is assumed to be.
+        let mut domain = axes_domain(&new.join.1, &lengths)?;
+        for (iname, (axis, _)) in new.join.1.iter().zip(&new.kept) {
+            let declared = data.array(&array).and_then(|a| a.axes.get(*axis)?.length.to_aff());
+            if let Some(length) = declared.filter(|length| length.as_constant().is_none()) {
+                domain.constraints.push(Constraint::lt(&Aff::var(iname), &length)?);
+            }
+        }
+        data.domains.push(domain);
         let mut joins = Vec::new();
         let value = match &new.copies {
             None => element(own, names_of(&new.join.1)),
