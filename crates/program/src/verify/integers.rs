@@ -70,14 +70,9 @@ impl Reading<'_> {
         let (low, high) = (low.max(-FAR), high.min(FAR));
         let mut premises = self.context.to_vec();
         premises.extend(self.scope_rows().iter().chain(&rows.all).cloned());
-        let mut typed: Vec<(Name, DType)> = Vec::new();
-        value.visit(&mut |v| {
-            if let ValueKind::Param(name) = &v.kind
-                && v.dtype.is_integer()
-            {
-                typed.push((name.clone(), v.dtype));
-            }
-        });
+        // Those that bound the counters around, too.
+        let scalars = self.program.scalars().filter(|s| s.dtype.is_integer());
+        let mut typed: Vec<(Name, DType)> = scalars.map(|s| (s.name.clone(), s.dtype)).collect();
         for name in aff.names() {
             premises.extend(self.facts_of(&name));
             if let Some(array) = self.load_of(&name) {
