@@ -64,6 +64,8 @@ pub(super) struct Order<'r, 'p> {
     context: &'r [Constraint],
     /// Whether the user has vouched for a step of the kernel.
     vouched: bool,
+    /// The arrays in which threads of a block may touch one element, at whatever times.
+    met: TableSet<Memory>,
     /// The arrays in which accesses of different threads may meet.
     shared: TableSet<Memory>,
     /// Where these threads are of one warp, and its barriers count: what lanes may decide
@@ -85,6 +87,7 @@ impl<'r, 'p> Order<'r, 'p> {
             reading,
             context,
             vouched,
+            met: TableSet::default(),
             shared: TableSet::default(),
             of_warp: None,
             numbers: Table::default(),
@@ -120,6 +123,7 @@ impl<'r, 'p> Order<'r, 'p> {
             }
             let both = self.alike(&touches, Who::Threads)?;
             if !self.apart(both, Who::Threads)? {
+                self.met.insert(memory);
                 let of_block = !common(memory, HardwareAxis::OF_GRID);
                 match of_block && reading.joins_lanes && self.warps_apart(both)? {
                     true => of_warps.insert(memory),
@@ -144,6 +148,9 @@ impl<'r, 'p> Order<'r, 'p> {
         let reading = self.reading;
         for param in &reading.kernel.params {
             let Param::Global { global, written: true, exchanged: false } = param else { continue };
+            if !self.met.contains(&Memory::Global(*global)) {
+                continue;
+            }
             let own = |write: bool| {
                 let is_own = move |t: &&Touch| t.memory == Memory::Global(*global) && t.write == write;
                 reading.touches.iter().filter(is_own)
