@@ -129,6 +129,23 @@ pub(crate) fn definition(program: &Program, of: &DeclaredLookBack, needs: &Needs
     }
 }
 
+/// Begins a function with these constants. What is given writes its lines: comments where a text
+/// begins as one.
+fn begin<'l>(
+    head: &str,
+    constants: &BTreeMap<String, String>,
+    out: &'l mut Lines,
+) -> impl FnMut(usize, &str) + use<'l> {
+    out.push(head, 0, None);
+    for constant in constants.values() {
+        out.push(constant, 4, None);
+    }
+    |indent, text| match text.strip_prefix("// ") {
+        Some(comment) => out.comment(comment, indent, None),
+        None => out.push(text, indent, None),
+    }
+}
+
 /// What stands ahead of the function.
 fn comments(each: &str, lanes: &mut Lines) {
     lanes.comment(
@@ -190,14 +207,7 @@ fn one(
          const {t} {total}) {{",
         of.name
     );
-    out.push(&head, 0, None);
-    for constant in constants.values() {
-        out.push(constant, 4, None);
-    }
-    let mut line = |indent, text: &str| match text.strip_prefix("// ") {
-        Some(comment) => out.comment(comment, indent, None),
-        None => out.push(text, indent, None),
-    };
+    let mut line = begin(&head, &constants, out);
     line(4, &format!("volatile unsigned long long *const {words} = {own};"));
     let publish = |line: &mut dyn FnMut(usize, &str), indent: usize, state: &str, value: &str| {
         let value = bits_of(dtype, value);

@@ -5,13 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::common;
 
-use common::judged;
+use common::{computed_by_each_block, is_proved, judged};
 use loopwright_kernel_ir::{LoopKernel, Name};
 use loopwright_legality::{Verdict, agrees, judge};
-
-fn is_proved(verdict: &str) -> bool {
-    ["order", "flow"].contains(&verdict)
-}
 
 /// The verdict on updates of `x` in two loops, of which the second one begins here.
 fn in_two_loops(sizes: &str, first: &str) -> String {
@@ -49,44 +45,14 @@ fn each_update_is_in_one_of_two_loops() {
     }
 }
 
-/// The verdict on sums of rows of which each block computes those of its tile, where the sum has
-/// this predicate and this option.
-fn computed_by_each_block(predicate: &str, option: &str) -> String {
-    let kernel = |head: &str, total: &str, slope: &str, tree: &str| {
-        format!(
-            "\
-kernel slopes(x: f32[n + 1, m], y: f32[n], n: i32, m: i32)
-assume 1 <= n and 1 <= m
-domain {{ [k] : 0 <= k < m }}
-domain {{ [i] : 0 <= i < n }}
-{head}
-{total}
-{slope}
-{tree}"
-        )
-    };
-    let declared = kernel(
-        "domain { [r] : 0 <= r < n + 1 }\ntemp row: f32[n + 1] global",
-        &format!("row[r] = sum(k, x[r, k]){predicate} {{id=total{option}}}"),
-        "y[i] = row[i + 1] - row[i] {id=slope}",
-        "",
-    );
-    let after = kernel(
-        "domain { [t] : 0 <= t <= 1 }\ntemp tile: f32[2] shared\ntag i: block.x",
-        &format!("tile[t] = sum(k, x[i + t, k]){predicate} {{id=total, inames=i:t, map=[r: i + t]{option}}}"),
-        "y[i] = tile[1] - tile[0] {id=slope, inames=i}",
-        "tree {\nfor t {\ntotal.init\nfor k {\ntotal.update\n}\ntotal.finish\n}\nslope\n}\n",
-    );
-    judged(&after, &declared)
-}
-
 /// Sums that data switch off, and those that blocks join by updates, are not followed into what is
 /// computed more often.
 #[test]
 fn only_plain_sums_are_computed_more_often() {
-    assert!(is_proved(&computed_by_each_block("", "")));
-    assert!(!is_proved(&computed_by_each_block(" if x[0, 0] > 1.0", "")));
-    assert!(!is_proved(&computed_by_each_block("", ", join=atomic")));
+    let parts = "total.init\nfor k {\ntotal.update\n}\ntotal.finish\n";
+    assert!(is_proved(&computed_by_each_block(1, ["", ""], parts)));
+    assert!(!is_proved(&computed_by_each_block(1, [" if x[0, 0] > 1.0", ""], parts)));
+    assert!(!is_proved(&computed_by_each_block(1, ["", ", join=atomic"], parts)));
 }
 
 /// The inner one of two nested sums is split. Its parts join what it has added, and are no points

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::common;
+
+use common::{computed_by_each_block, is_proved};
 use loopwright_kernel_ir::{LoopKernel, Name};
 use loopwright_legality::{Verdict, agrees, judge};
 
@@ -160,50 +163,18 @@ both.finish
     assert!(!proved(&[first, second, fill]));
 }
 
-/// Sums of rows, of which two blocks need each one. Each block computes those of its tile, by parts
-/// in this order.
-fn computed_by_each_block(parts: &str) -> bool {
-    let kernel = |head: &str, total: &str, slope: &str, tree: &str| {
-        format!(
-            "\
-kernel slopes(x: f32[n + 1, m], y: f32[n], n: i32, m: i32)
-assume 1 <= n and 0 <= m
-domain {{ [k] : 0 <= k < m }}
-domain {{ [i] : 0 <= i < n }}
-{head}
-{total}
-{slope}
-{tree}"
-        )
-    };
-    let declared = kernel(
-        "domain { [r] : 0 <= r < n + 1 }\ntemp row: f32[n + 1] global",
-        "row[r] = sum(k, x[r, k]) {id=total}",
-        "y[i] = row[i + 1] - row[i] {id=slope}",
-        "",
-    );
-    let after = kernel(
-        "domain { [t] : 0 <= t <= 1 }\ntemp tile: f32[2] shared\ntag i: block.x",
-        "tile[t] = sum(k, x[i + t, k]) {id=total, inames=i:t, map=[r: i + t]}",
-        "y[i] = tile[1] - tile[0] {id=slope, inames=i}",
-        &format!("tree {{\nfor t {{\n{parts}}}\nslope\n}}\n"),
-    );
-    let text = format!("{after}declared {{\n{declared}}}\n");
-    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
-    matches!(judge(kernel.declared(), &kernel), Verdict::Proved { .. })
-}
-
 /// The first value comes before the points, and these before what reads the result.
 #[test]
 fn sums_that_are_computed_more_often_have_their_parts_in_order() {
     let points = "for k {\ntotal.update\n}\n";
-    assert!(computed_by_each_block(&format!("total.init\n{points}total.finish\n")));
+    let by_parts = |parts: &str| is_proved(&computed_by_each_block(0, ["", ""], parts));
+    assert!(by_parts(&format!("total.init\n{points}total.finish\n")));
     for wrong in [
         format!("total.init\ntotal.finish\n{points}"),
         format!("{points}total.init\ntotal.finish\n"),
         format!("{points}total.finish\ntotal.init\n"),
         format!("total.finish\ntotal.init\n{points}"),
     ] {
-        assert!(!computed_by_each_block(&wrong), "{wrong}");
+        assert!(!by_parts(&wrong), "{wrong}");
     }
 }

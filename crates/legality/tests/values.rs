@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::judged;
+use common::{is_proved, judged};
 use loopwright_kernel_ir::LoopKernel;
 use loopwright_legality::{Verdict, judge};
 
@@ -15,10 +15,6 @@ fact 0 <= p < n
 /// The verdict on a kernel whose loops run otherwise.
 fn verdict(body: &str, was: &str, is: &str) -> String {
     judged(&format!("{HEAD}{body}tree {{\n{is}}}\n"), &format!("{HEAD}{body}tree {{\n{was}}}\n"))
-}
-
-fn is_proved(verdict: &str) -> bool {
-    ["order", "flow"].contains(&verdict)
 }
 
 /// The two loops around one statement change places: of several writes of a cell, another one is

@@ -194,10 +194,8 @@ fn the_greatest_with_its_place() {
     }
 }
 
-/// What a mean is made of, and three values of different sizes.
-#[test]
-fn sums_with_their_counts() {
-    let operator = "\
+/// Sums, and how many terms they have.
+const TALLY: &str = "\
 reduction tally(x) {
     state total: i32 = 0, count: i32 = 0
     lift total = x, count = 1
@@ -206,8 +204,12 @@ reduction tally(x) {
     commutes
 }
 ";
+
+/// What a mean is made of, and three values of different sizes.
+#[test]
+fn sums_with_their_counts() {
     let results = [("y", DType::I32), ("z", DType::I32)];
-    check_each(&of_operator(operator, DType::I32, &results, "tally(j, x[s, j])"), DType::I32, &results);
+    check_each(&of_operator(TALLY, DType::I32, &results, "tally(j, x[s, j])"), DType::I32, &results);
     let operator = "\
 reduction three(x) {
     state most: i32 = -2147483648, total: i64 = 0, least: f32 = inf
@@ -256,18 +258,8 @@ reduction steps(x) {
 
 /// What becomes of a program of two values when its text is changed: `None` if it is accepted.
 fn spoilt(changes: &[(&str, &str)]) -> Option<&'static str> {
-    let operator = "\
-reduction tally(x) {
-    state total: i32 = 0, count: i32 = 0
-    lift total = x, count = 1
-    combine total = a.total + b.total, count = a.count + b.count
-    result total, count
-    commutes
-}
-";
     let results = [("y", DType::I32), ("z", DType::I32)];
-    let declared =
-        LoopKernel::parse(&of_operator(operator, DType::I32, &results, "tally(j, x[s, j])")).unwrap();
+    let declared = LoopKernel::parse(&of_operator(TALLY, DType::I32, &results, "tally(j, x[s, j])")).unwrap();
     let steps = "realize_scan(i, j)\nsplit_iname(i, 64)\n\
                  tag_inames(s: block.y, i_outer: block.x, i_inner: thread.x)";
     let kernel = Pipeline::parse(steps).unwrap().apply(&declared).unwrap();

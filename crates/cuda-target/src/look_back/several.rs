@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::DType;
 use loopwright_program::{DeclaredLookBack, Program, Value};
 
-use super::{bits_of, comments, value_of};
+use super::{begin, bits_of, comments, value_of};
 use crate::{
     context::{Context, Needs, mask_of},
     declared_update::variables,
@@ -84,14 +84,7 @@ pub(super) fn definition(program: &Program, of: &DeclaredLookBack, needs: &Needs
         of.name,
         values.join(", ")
     );
-    out.push(&head, 0, None);
-    for constant in constants.values() {
-        out.push(constant, 4, None);
-    }
-    let mut line = |indent, text: &str| match text.strip_prefix("// ") {
-        Some(comment) => out.comment(comment, indent, None),
-        None => out.push(text, indent, None),
-    };
+    let mut line = begin(&head, &constants, out);
     let in_order = |state: &str, values: &[String]| -> Vec<String> {
         of.state.iter().zip(values).flat_map(|(dtype, value)| in_words(*dtype, state, value)).collect()
     };

@@ -29,13 +29,18 @@ impl Form {
 
     /// `(head a b ...)`.
     fn node(head: &str, dtype: DType, args: impl IntoIterator<Item = Form>) -> Form {
-        let mut form = Form::of(format!("({head}:{dtype}"));
+        Form::list(format!("({head}:{dtype}"), args, ")")
+    }
+
+    /// What begins so, the texts of these behind it, and an end.
+    fn list(begin: String, args: impl IntoIterator<Item = Form>, end: &str) -> Form {
+        let mut form = Form::of(begin);
         for arg in args {
             form.text += " ";
             form.text += &arg.text;
             form.holes.extend(arg.holes);
         }
-        form.text += ")";
+        form.text += end;
         form
     }
 }
@@ -170,16 +175,7 @@ pub(super) fn untyped(lookup: &Lookup<'_>, e: &Expr) -> Option<Form> {
                 }
                 Expr::Name(Name::new("#"))
             });
-            pure.then(|| {
-                let mut form = Form::of(format!("<{head}"));
-                for arg in args {
-                    form.text += " ";
-                    form.text += &arg.text;
-                    form.holes.extend(arg.holes);
-                }
-                form.text += ">";
-                form
-            })
+            pure.then(|| Form::list(format!("<{head}"), args, ">"))
         }
     }
 }

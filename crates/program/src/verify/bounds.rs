@@ -238,18 +238,7 @@ fn misaligned(
         return Ok(None);
     }
     let Some(offset) = offset(access, array)? else { return Ok(None) };
-    let lanes = i64::from(access.lanes);
-    let beside = offset.modulo(lanes)?;
-    if beside.as_constant() == Some(0) {
-        return Ok(None);
-    }
-    let rest = Constraint::le(&Aff::constant(1), &beside)?;
-    let Some(case) = case(reading, access, &[rest], queries)? else { return Ok(None) };
-    let message = format!(
-        "{lanes} elements of `{}` in `{}` are accessed at once, which do not begin at a multiple of {lanes}",
-        array.name, reading.kernel.name
-    );
-    Ok(Some(with_witness(Diagnostic::new("misaligned", message), &case)?))
+    no_multiple(reading, access, &offset, queries)
 }
 
 /// A vector of a global array that does not begin at a multiple of its length from where the array
@@ -286,6 +275,17 @@ fn misaligned_in_memory(
             }
         };
     }
+    no_multiple(reading, access, &offset, queries)
+}
+
+/// The finding where a vector does not begin at a multiple of its length in some execution.
+fn no_multiple(
+    reading: &Reading<'_>,
+    access: &Access,
+    offset: &Aff,
+    queries: &mut usize,
+) -> Result<Option<Diagnostic>> {
+    let lanes = i64::from(access.lanes);
     let beside = offset.modulo(lanes)?;
     if beside.as_constant() == Some(0) {
         return Ok(None);

@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use loopwright_kernel_ir::{Name, Part, PartRef};
 use loopwright_poly::{Table, TableSet};
 
-use super::{affine::is_natural, reading::Reading};
+use super::affine::is_natural;
 use crate::{DeviceKernel, Leaf, Memory, Program, Step, Stmt, ValueKind, VarId};
 
 /// The first counter or index of a program that is assigned more than once, and its kernel.
@@ -30,43 +30,35 @@ pub(super) fn given_again(program: &Program) -> Option<(Name, Name)> {
     })
 }
 
-/// The first part of a reduction that a device kernel adds to, or takes the result of, where it
-/// gives no first value: accumulators begin anew with each launch.
-pub(super) fn not_begun(reading: &Reading<'_>) -> Option<PartRef> {
-    let program = reading.program;
-    let parts = || {
-        let leaves = reading.done.iter().filter(|done| done.gives.value().is_some());
-        leaves.filter_map(|done| program.leaves.get(done.leaf.0)).filter(|leaf| !leaf.decided_by_data)
+/// The first part of a reduction that a device kernel adds to, or takes the result of, where the
+/// first value is given in another one only: accumulators begin anew with each launch. One that is
+/// given nowhere may serve nothing; otherwise it is forgotten.
+pub(super) fn not_begun(program: &Program, kernel: &DeviceKernel) -> Option<PartRef> {
+    let parts = |kernel: &DeviceKernel| {
+        let leaves = Stmt::given(&kernel.body, &program.leaves).into_iter();
+        leaves.filter_map(|leaf| program.leaves.get(leaf.0)).filter(|leaf| !leaf.decided_by_data)
     };
-    let begun: HashSet<(&Name, usize)> = parts()
-        .filter_map(|leaf| match leaf.part.part {
-            Part::Init(number) => Some((&leaf.part.instruction, number)),
+    let begun = |kernel: &DeviceKernel| -> TableSet<(Name, usize)> {
+        let number = |leaf: &Leaf| match leaf.part.part {
+            Part::Init(number) => Some((leaf.part.instruction.clone(), number)),
             _ => None,
-        })
-        .collect();
-    // What is given nowhere may serve nothing; otherwise it is forgotten.
-    let mut begins: HashSet<(&Name, usize)> = HashSet::new();
-    for kernel in &program.kernels {
-        for leaf in Stmt::given(&kernel.body, &program.leaves) {
-            if let Some(PartRef { instruction, part: Part::Init(number) }) =
-                program.leaves.get(leaf.0).map(|leaf| &leaf.part)
-            {
-                begins.insert((instruction, *number));
-            }
-        }
-    }
+        };
+        parts(kernel).filter_map(number).collect()
+    };
+    let own = begun(kernel);
+    let mut elsewhere: TableSet<(Name, usize)> = program.kernels.iter().flat_map(begun).collect();
+    elsewhere.retain(|begun| !own.contains(begun));
     let needs = |leaf: &&Leaf| {
-        let of = &leaf.part.instruction;
-        begins.iter().any(|(id, number)| {
+        elsewhere.iter().any(|(of, number)| {
             let reads = match leaf.part.part {
                 Part::Update(own) => own == *number,
                 Part::Finish => true,
                 Part::Init(_) | Part::Whole => false,
             };
-            *id == of && reads && !begun.contains(&(*id, *number))
+            reads && leaf.part.instruction == *of
         })
     };
-    parts().find(needs).map(|leaf| leaf.part.clone())
+    parts(kernel).find(needs).map(|leaf| leaf.part.clone())
 }
 
 /// The first variable of a program that is declared again where it is known, and its kernel.

@@ -348,7 +348,7 @@ impl<'p> Check<'p> {
         if let Some(misfit) = misfit {
             return Ok(Some(misfits(program, &kernel.name, &misfit)?));
         }
-        if let Some(part) = given::not_begun(&in_inames) {
+        if let Some(part) = given::not_begun(program, kernel) {
             let message = format!("the accumulator of {part} has no first value in `{}`", kernel.name);
             return Ok(Some(Finding::Refuted(Box::new(Diagnostic::new("no-value", message)))));
         }

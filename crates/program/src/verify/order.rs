@@ -173,8 +173,7 @@ impl<'r, 'p> Order<'r, 'p> {
 
     /// Whether different threads of a block may touch one element, at whatever times.
     fn may_meet(&mut self, x: &Touch, y: &Touch) -> Result<bool> {
-        let other =
-            |aff: &Aff| aff.rename(&|n| (is_own(n) && !shared_name(n, Who::Threads)).then(|| primed(n)));
+        let other = |aff: &Aff| of_second(aff, Who::Threads);
         let (a, b) = (self.reading.scope(x.scope), self.reading.scope(y.scope));
         let mut rows = [self.context, &a.rows].concat();
         for c in &b.rows {
@@ -224,7 +223,7 @@ impl<'r, 'p> Order<'r, 'p> {
     fn alike(&mut self, touches: &[TouchId], who: Who) -> Result<Option<usize>> {
         let first = self.touch(touches[0]);
         let mut rows = self.reading.scopes[0].rows.clone();
-        let second = |aff: &Aff| aff.rename(&|n| (is_own(n) && !shared_name(n, who)).then(|| primed(n)));
+        let second = |aff: &Aff| of_second(aff, who);
         for c in rows.clone() {
             let other = Constraint { kind: c.kind, aff: second(&c.aff)? };
             if other != c {
@@ -469,6 +468,11 @@ impl<'r, 'p> Order<'r, 'p> {
         }
         Ok(past)
     }
+}
+
+/// A function in the second of two executions, whose own names are primed.
+fn of_second(aff: &Aff, who: Who) -> Result<Aff> {
+    aff.rename(&|n| (is_own(n) && !shared_name(n, who)).then(|| primed(n)))
 }
 
 /// Whether both executions have the same value: two threads of one block have its coordinates.

@@ -13,7 +13,9 @@
 //! constraints on the executions of the kernel's parts.
 
 mod lanes;
+mod loops;
 mod scalars;
+mod scopes;
 mod sets;
 mod touches;
 
@@ -212,10 +214,6 @@ impl<'p> Reading<'p> {
         Ok(())
     }
 
-    pub fn scope(&self, id: ScopeId) -> &Scope {
-        &self.scopes[id]
-    }
-
     /// Whether a function is not negative in a scope, by what is known now.
     pub fn is_natural(&self, scope: ScopeId, aff: &Aff) -> Result<bool> {
         let mut rows = self.context.to_vec();
@@ -243,11 +241,6 @@ impl<'p> Reading<'p> {
         Ok(true)
     }
 
-    /// The scope of what is being read.
-    pub fn place(&self) -> ScopeId {
-        self.scope
-    }
-
     /// The subscripts with which a value is read from data.
     pub fn arguments_of(&self, name: &Name) -> Option<&[Aff]> {
         self.loads.get(name).map(|load| load.arguments.as_slice())
@@ -260,79 +253,9 @@ impl<'p> Reading<'p> {
             .unwrap_or_default()
     }
 
-    /// The constraints around what is being read.
-    pub fn scope_rows(&self) -> &[Constraint] {
-        &self.scopes[self.scope].rows
-    }
-
-    /// Asks something as if the text were being read at a place.
-    pub fn at<T>(&mut self, scope: ScopeId, ask: impl FnOnce(&mut Self) -> T) -> T {
-        let before = std::mem::replace(&mut self.scope, scope);
-        let answer = ask(self);
-        self.scope = before;
-        answer
-    }
-
     /// The array from which the value of this name is read.
     pub fn load_of(&self, name: &Name) -> Option<Name> {
         self.loads.get(name).map(|load| load.array.clone())
-    }
-
-    /// Adds what holds everywhere.
-    fn restrict(&mut self, mut rows: Rows, exact: bool) {
-        let scope = &mut self.scopes[0];
-        scope.unread |= !exact;
-        scope.exact &= exact && rows.either.is_empty();
-        scope.rows.append(&mut rows.all);
-        scope.either.append(&mut rows.either);
-    }
-
-    /// Goes into a scope with more constraints; gives the one before.
-    fn enter(&mut self, rows: Rows, exact: bool) -> ScopeId {
-        let before = self.scope;
-        let guards = self.scopes[before].guards.map(|guards| self.narrowed(guards, &rows, exact));
-        self.scope = self.narrowed(before, &rows, exact);
-        self.scopes[self.scope].guards = guards;
-        before
-    }
-
-    /// Goes into the scope of a side of a predicate; gives the one before.
-    fn enter_predicate(&mut self, rows: &Rows, exact: bool) -> ScopeId {
-        let before = self.scope;
-        self.scope = self.narrowed(before, rows, exact);
-        self.scopes[self.scope].guards = self.scopes[before].guards.or(Some(before));
-        before
-    }
-
-    /// A scope like this one, with more constraints.
-    fn narrowed(&mut self, of: ScopeId, rows: &Rows, exact: bool) -> ScopeId {
-        let mut scope = self.scopes[of].clone();
-        for c in &rows.all {
-            c.aff.visit_names(&mut |name| self.use_load(name, &mut scope));
-            scope.rows.push(c.clone());
-        }
-        scope.unread |= !exact;
-        scope.exact &= exact && rows.either.is_empty();
-        scope.either.extend(rows.either.iter().cloned());
-        self.scopes.push(scope);
-        self.scopes.len() - 1
-    }
-
-    /// Lets a scope know of a value read from data, and of those that it was read with.
-    fn use_load(&self, name: &Name, scope: &mut Scope) {
-        let Some(load) = self.loads.get(name) else { return };
-        if scope.loads.iter().any(|l| l.name == *name) {
-            return;
-        }
-        for argument in load.arguments.iter().flat_map(Aff::names) {
-            self.use_load(&argument, scope);
-        }
-        scope.loads.push(load.clone());
-        scope.exact = false;
-        // A fact is about what the caller gives, not about what the program writes.
-        if !self.program.writes(&load.array) {
-            scope.rows.extend(declared_of(&self.program.facts, &load.array, &Aff::var(name)));
-        }
     }
 
     fn nodes(&mut self, body: &'p [Stmt]) -> Result<Vec<Node<'p>>> {
@@ -484,7 +407,7 @@ impl<'p> Reading<'p> {
                         self.around.push((self.scope, Decision::If(cond, side, asked)));
                         let before = match note.is_predicate() {
                             true => self.enter_predicate(&rows, exact),
-                            false => self.enter(rows, exact),
+                            false => self.enter(&rows, exact),
                         };
                         own.0.scope = self.scope;
                         self.path.push(Turn::Side(side));
@@ -588,7 +511,7 @@ impl<'p> Reading<'p> {
                         }
                     };
                     self.around.push((self.scope, Decision::Bounds(lower, upper, *step)));
-                    let before = self.enter(rows, exact);
+                    let before = self.enter(&rows, exact);
                     let guards = self.scopes[self.scope].guards;
                     for scope in guards.into_iter().chain([self.scope]) {
                         self.scopes[scope].loops.push(number);
@@ -618,34 +541,6 @@ impl<'p> Reading<'p> {
         let asked = if is_index { Asked::All } else { Asked::Indices };
         let Some(aff) = self.aff(value)? else { return Ok(None) };
         Ok(self.is_integer(value, asked, &Rows::default())?.then_some(aff))
-    }
-
-    /// The condition that a loop has an iteration.
-    fn begins(&mut self, lower: &Value, upper: &Value, step: Step) -> Result<Says> {
-        let mut rows = Rows::default();
-        let exact = match step {
-            Step::Halve => self.compare(upper, lower, 1, &mut rows)?,
-            Step::Add(_) | Step::Double => self.compare(lower, upper, 1, &mut rows)?,
-        };
-        Ok(Says::of(rows, exact))
-    }
-
-    /// The condition that the iteration of a loop with this value is not the last one.
-    fn goes_on(&mut self, counter: &Name, upper: &Value, step: Step) -> Result<Says> {
-        let (counter, mut rows) = (Aff::var(counter), Rows::default());
-        let exact = match step {
-            Step::Add(step) => self.below(&counter.add_constant(step)?, upper, &mut rows)?,
-            Step::Double => self.below(&counter.scale(2)?, upper, &mut rows)?,
-            // Of a half that is rounded down, as neither it nor the end is negative.
-            Step::Halve => match self.aff(upper)? {
-                Some(end) => {
-                    rows.all.push(Constraint::le(&end.scale(2)?.add_constant(2)?, &counter)?);
-                    true
-                }
-                None => false,
-            },
-        };
-        Ok(Says::of(rows, exact))
     }
 
     /// The scope of a statement of a part, with the values of inames that no loop counts, and the

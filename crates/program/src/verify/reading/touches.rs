@@ -41,7 +41,7 @@ impl<'p> Reading<'p> {
             self.reads(when, *leaf, &mut found)?;
             let mut rows = Rows::default();
             let exact = self.condition(when, true, Asked::All, &mut rows)?;
-            self.enter(rows, exact);
+            self.enter(&rows, exact);
         }
         self.subscripts(from, &mut found, *leaf)?;
         let first = self.touches.len();
@@ -65,7 +65,7 @@ impl<'p> Reading<'p> {
         if let Some(warp) = warp.filter(|_| matrices < 4) {
             let lane = warp.digit(1, self.program.target.warp_size.into())?;
             let gives = Constraint::lt(&lane, &Aff::constant(8 * i64::from(matrices)))?;
-            self.enter(Rows { all: vec![gives], either: Vec::new() }, true);
+            self.enter(&Rows { all: vec![gives], either: Vec::new() }, true);
         }
         self.touch(to, true, Stmt::STORED_ROW, None, &mut found)?;
         self.scope = before;
@@ -125,7 +125,7 @@ impl<'p> Reading<'p> {
         }
         let mut rows = Rows::default();
         let exact = self.condition(cond, side, Asked::Indices, &mut rows)?;
-        let before = self.enter(rows, exact);
+        let before = self.enter(&rows, exact);
         self.reads(value, leaf, found)?;
         self.scope = before;
         Ok(())
