@@ -71,6 +71,40 @@ z[i] = sum(j, a[i, j]) if x[i] < 0.5 {id=total}
     assert_eq!(of("total."), parts, "{text}");
 }
 
+/// Neighbours with one predicate, or its negation, share a branch, unless one of them writes what it
+/// reads. Names of one axis are one index.
+#[test]
+fn neighbours_share_branches() {
+    let branches = |instructions: &str| -> Vec<String> {
+        let text = format!(
+            "kernel k(x: f32[n], y: f32[n], z: f32[n], n: i32)
+assume 0 <= n
+domain {{ [i] : 0 <= i < n }}
+domain {{ [j] : 0 <= j < n }}
+{instructions}"
+        );
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        let kernel = Pipeline::parse("tag_inames(i: block.x, j: block.x)").unwrap().apply(&kernel).unwrap();
+        let text = schedule(&kernel, LowerOptions::default()).expect("it has a schedule");
+        let body = text.lines().skip_while(|line| !line.contains("blocks:")).skip(1);
+        body.map(|line| line.trim().to_string()).collect()
+    };
+    let both = "\
+y[i] = 2.0*x[i] if x[i] > 0.5 {id=put}
+z[j] = x[j] if x[j] > 0.5 {id=pick}
+z[j] = 0.0 if not x[j] > 0.5 {id=rest}
+";
+    let shared = ["load x[i] once", "if x[i] > 0.5", "put", "pick", "else", "rest"];
+    assert_eq!(branches(both), shared);
+    let own = "y[i] = y[i] + 1.0 if y[i] > 0.5 {id=put}\nz[i] = 0.0 if not y[i] > 0.5 {id=rest}\n";
+    assert_eq!(branches(own), ["load y[i] once", "put if y[i] > 0.5", "rest if not y[i] > 0.5"]);
+    let loaded = "\
+y[i] = 1.0 if x[i] > 0.5 {id=put}
+z[i] = y[i]*y[i] if x[i] > 0.5 {id=pick}
+";
+    assert_eq!(branches(loaded), ["if x[i] > 0.5", "put", "pick"]);
+}
+
 /// An operator that does not commute, of two values.
 const COMPOSE: &str = "\
 reduction compose(x) {

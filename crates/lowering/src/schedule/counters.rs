@@ -16,7 +16,8 @@ use loopwright_kernel_ir::{Aff, Diagnostic, HardwareAxis, Name, Term};
 use loopwright_legality::evaluated;
 
 use super::{
-    Counter, Guarded, Loop, Node, Statement, Sum, Which, place::Place, planner::Planner, spoken::Spoken,
+    Branch, Counter, Guarded, Loop, Node, Statement, Sum, Which, place::Place, planner::Planner,
+    spoken::Spoken,
 };
 use crate::{
     analyse::analysis::{Analysis, Guard},
@@ -347,6 +348,11 @@ fn can_write(
                 can_write(analysis, body, &inner, relevant)?
             }
             Node::Statement(s) => can_write_statement(analysis, s, names)?,
+            // Each statement is asked about its predicate.
+            Node::Branch(Branch { then, otherwise, .. }) => {
+                can_write(analysis, then, names, relevant)?
+                    && can_write(analysis, otherwise, names, relevant)?
+            }
             Node::Loads { loads, body, .. } => {
                 let inner = with_lanes(analysis, loads.iter().flat_map(|l| l.how.lanes()), names, relevant)?;
                 let mut written = can_write(analysis, body, names, relevant)?;

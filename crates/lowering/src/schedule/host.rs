@@ -19,8 +19,8 @@ use loopwright_legality::{Meeting, Time};
 use loopwright_poly::{System, Table};
 
 use super::{
-    Body, HostNode, HostPlace, KernelBody, KernelPlan, Node, Schedule, counters, early, place::Place,
-    planner::Planner, spoken::Spoken, updates, waits,
+    Body, HostNode, HostPlace, KernelBody, KernelPlan, Node, Schedule, conditions, counters, early,
+    place::Place, planner::Planner, spoken::Spoken, updates, waits,
 };
 use crate::{
     Hazards, LowerOptions,
@@ -435,6 +435,7 @@ impl Host<'_, '_> {
         let mut nodes = planner.items(&items, &mut place.clone())?;
         planner.data = Rc::default();
         self.count(&mut planner, &mut nodes, &parts, &place)?;
+        conditions::branch(analysis, &mut nodes)?;
         let number = self.kernels.len();
         self.kernels.push(KernelPlan {
             name: Name::new(self.name_of(number)),

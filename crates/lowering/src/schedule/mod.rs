@@ -25,6 +25,7 @@
 //! | [`early`] | which kernels start before the launches before them have ended |
 //! | [`storage`] | where temporaries and accumulators live |
 //! | [`counters`] | which index a loop counts |
+//! | [`conditions`] | which statements share a branch of the kernel's predicates |
 //!
 //! A nest over segments of unequal length has a plan of its own ([`crate::flat::plan`]), whose
 //! launches are in the schedule like others.
@@ -48,6 +49,7 @@ use crate::{
 pub(crate) mod atoms;
 mod between_blocks;
 pub(crate) mod block;
+mod conditions;
 pub(crate) mod counters;
 pub(crate) mod early;
 mod fragments;
@@ -157,6 +159,8 @@ pub(crate) enum Node {
     Lane { lane: Name, inside: Place, body: Vec<Node> },
     /// A statement of a part, for one value of each lane.
     Statement(Statement),
+    /// Statements that the kernel states under a predicate.
+    Branch(Branch),
     /// Elements that lanes share are loaded before the nodes that read them.
     Loads { of: Which, loads: Vec<Load>, body: Vec<Node> },
     /// A statement over a vector's lanes.
@@ -233,6 +237,16 @@ pub(crate) struct Statement {
     pub filling: Vec<Guard>,
     /// How it updates its target atomically, if it does; see [`updates`].
     pub atomic: Option<UpdateOp>,
+}
+
+/// Statements that run where a predicate of the kernel holds, and others where it does not.
+pub(crate) struct Branch {
+    pub predicate: Expr,
+    /// Elements that are loaded before, each once, for these parts; one that has several names is
+    /// given by all of them.
+    pub loads: Vec<(Which, Vec<Access>)>,
+    pub then: Vec<Node>,
+    pub otherwise: Vec<Node>,
 }
 
 /// A load that lanes share.
@@ -403,11 +417,37 @@ impl Node {
             | Node::Lane { body, .. }
             | Node::Loads { body, .. } => vec![body],
             Node::StoreMatrices(plan) => vec![&plan.values],
+            Node::Branch(Branch { then, otherwise, .. }) => vec![then, otherwise],
             Node::Ahead { loads, uses, .. } => vec![loads, uses],
             Node::Statement(_)
             | Node::Vector(_)
             | Node::VectorLoads { .. }
             | Node::Atom(_)
+            | Node::Join { .. }
+            | Node::Start(_)
+            | Node::Sync(_)
+            | Node::Commit
+            | Node::Wait(..)
+            | Node::Known(_) => Vec::new(),
+        }
+    }
+
+    /// The bodies inside, and the contract of an instruction of the hardware.
+    pub fn bodies_mut(&mut self) -> Vec<&mut Vec<Node>> {
+        match self {
+            Node::Loop(Loop { body, .. })
+            | Node::Once { body, .. }
+            | Node::Guard(Guarded { body, .. })
+            | Node::Ends { body, .. }
+            | Node::Lane { body, .. }
+            | Node::Loads { body, .. } => vec![body],
+            Node::StoreMatrices(plan) => vec![&mut plan.values],
+            Node::Atom(plan) => vec![&mut plan.contract],
+            Node::Branch(Branch { then, otherwise, .. }) => vec![then, otherwise],
+            Node::Ahead { loads, uses, .. } => vec![loads, uses],
+            Node::Statement(_)
+            | Node::Vector(_)
+            | Node::VectorLoads { .. }
             | Node::Join { .. }
             | Node::Start(_)
             | Node::Sync(_)

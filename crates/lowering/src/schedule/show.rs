@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use loopwright_kernel_ir::{
-    Access, Aff, Constraint, Diagnostic, Expr, HardwareAxis, Kind, Name, Part, Reduce, Tag, UpdateScope,
+    Access, Aff, Constraint, Diagnostic, Expr, HardwareAxis, Kind, Name, Reduce, Tag, UpdateScope,
 };
 
 use super::{
-    AtomPlan, Body, Counter, FragmentLoads, GridExtent, Held, HostNode, KernelBody, KernelPlan, Load,
+    AtomPlan, Body, Branch, Counter, FragmentLoads, GridExtent, Held, HostNode, KernelBody, KernelPlan, Load,
     LoadHow, Loop, Node, Schedule, Statement, Which, counters::converges, storage::Home,
 };
 use crate::{
@@ -166,7 +166,8 @@ impl Text<'_, '_> {
                     self.plain(depth, &format!("for each {lane}"));
                     self.nodes(body, depth + 1)?;
                 }
-                Node::Statement(s) => self.statement(s, depth),
+                Node::Statement(s) => self.statement(s, None, depth),
+                Node::Branch(branch) => self.branch(branch, depth)?,
                 Node::Loads { loads, body, .. } => {
                     for load in loads {
                         self.plain(depth, &load_text(load));
@@ -187,7 +188,7 @@ impl Text<'_, '_> {
                     let filling = filling_text(&v.filling);
                     self.plain(depth, &format!("by vectors of {} over {}{moves}{filling}", v.length, v.lane));
                     self.plain(depth + 1, &format!("for each {}", v.lane));
-                    self.statement(&v.statement, depth + 2);
+                    self.statement(&v.statement, None, depth + 2);
                 }
                 Node::VectorLoads { accesses, lane, length, .. } => {
                     let loads: Vec<String> = accesses.iter().map(|a| format!("load {a}")).collect();
@@ -253,7 +254,25 @@ impl Text<'_, '_> {
         self.plain(depth, &format!("{part} by {}({m}, {n}, {k}){each}", plan.atom.name()));
     }
 
-    fn statement(&mut self, s: &Statement, depth: usize) {
+    fn branch(&mut self, branch: &Branch, depth: usize) -> Result<(), Diagnostic> {
+        for access in branch.loads.iter().filter_map(|(_, names)| names.first()) {
+            self.plain(depth, &format!("load {access} once"));
+        }
+        let predicate = &branch.predicate;
+        if let ([Node::Statement(only)], []) = (branch.then.as_slice(), branch.otherwise.as_slice()) {
+            self.statement(only, Some(predicate), depth);
+            return Ok(());
+        }
+        self.plain(depth, &format!("if {predicate}"));
+        self.nodes(&branch.then, depth + 1)?;
+        if !branch.otherwise.is_empty() {
+            self.plain(depth, "else");
+            self.nodes(&branch.otherwise, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self, s: &Statement, predicate: Option<&Expr>, depth: usize) {
         let part = &s.of.info(self.analysis).execution.part;
         for access in &s.repeated {
             self.plain(depth, &format!("load {access} once"));
@@ -267,16 +286,8 @@ impl Text<'_, '_> {
             },
             (false, None) => "",
         };
-        let predicate = self.predicate(&s.of).map_or_else(String::new, |p| format!(" if {p}"));
+        let predicate = predicate.map_or_else(String::new, |p| format!(" if {p}"));
         self.plain(depth, &format!("{part}{predicate}{how}{}", filling_text(&s.filling)));
-    }
-
-    /// The condition of the kernel under which a part runs: first values of reductions are given
-    /// without it.
-    fn predicate(&self, of: &Which) -> Option<&Expr> {
-        let info = of.info(self.analysis);
-        let is_first_value = matches!(info.execution.part.part, Part::Init(_));
-        self.analysis.instruction(info).predicate.as_ref().filter(|_| !is_first_value)
     }
 
     fn is_asynchronous(&self, of: &Which) -> bool {

@@ -13,7 +13,6 @@ use crate::{
         Value, ValueKind, Var,
     },
     write::{
-        conditions::join_conditions,
         declare::{finish, rename},
         emitter::Emitter,
     },
@@ -40,10 +39,9 @@ impl Draft {
         Draft { body, vars, shared, private, in_order, taken, language }
     }
 
-    /// Joins neighbours under one condition, and drops what is never read, and variables that are
+    /// Drops what is never read, and variables that are
     /// copies of others.
     pub fn finish(&mut self) {
-        join_conditions(&mut self.body);
         finish(&mut self.body, &mut self.vars);
     }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, HardwareAxis, Name};
+use loopwright_kernel_ir::{Access, Aff, Constraint, DType, Diagnostic, HardwareAxis, Name};
 
 use crate::{
     analyse::arrays::{dense_axis, known, widest},
     program::{Async, BinOp, LeafId, LocalArray, Memory, Note, Scope, Step, Stmt, Value, ValueKind},
     schedule::{
-        Counter, Ends, Guarded, Load, LoadHow, Loop, Node, Vector, Which, loop_bounds::Side, place::Place,
-        spoken::fails,
+        Branch, Counter, Ends, Guarded, Load, LoadHow, Loop, Node, Vector, Which, loop_bounds::Side,
+        place::Place, spoken::fails,
     },
     write::{
         emitter::Emitter,
@@ -59,6 +59,7 @@ impl Emitter<'_, '_> {
                     ]
                 }
                 Node::Statement(statement) => self.statement(statement, &env)?,
+                Node::Branch(branch) => self.branch(branch, &env)?,
                 Node::Loads { of, loads, body } => self.loads(of, loads, body, &env)?,
                 Node::Vector(vector) => self.vector(vector, &env)?,
                 Node::VectorLoads { of, accesses, around, lane, length, first } => {
@@ -101,6 +102,23 @@ impl Emitter<'_, '_> {
         let cond = cond.ok_or_else(|| Diagnostic::new("internal", "a guard without conditions"))?;
         let note = self.guard_note(&guarded.explained, guarded.of.as_ref(), &inner);
         Ok(Stmt::If { cond, body, otherwise: Vec::new(), note })
+    }
+
+    fn branch(&mut self, branch: &Branch, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let mut inner = env.clone();
+        let mut stmts = Vec::new();
+        for (of, names) in &branch.loads {
+            let Some((first, others)) = names.split_first() else { continue };
+            let leaf = self.leaf(of.number, env);
+            stmts.push(self.load_into_variable(first, leaf, &mut inner)?);
+            let loaded = inner.loaded.last().map(|(_, loaded)| loaded.clone());
+            inner.loaded.extend(others.iter().cloned().zip(std::iter::repeat(loaded).flatten()));
+        }
+        let at = crate::write::scope::Scope::of(&inner);
+        let cond = self.value(&branch.predicate, DType::Bool, at)?;
+        let (body, otherwise) = (self.nodes(&branch.then, &inner)?, self.nodes(&branch.otherwise, &inner)?);
+        stmts.push(Stmt::If { cond, body, otherwise, note: Note::predicate() });
+        Ok(stmts)
     }
 
     /// Whether some lane of a vector is in range, judged by each guard separately, and some is not.

@@ -1,11 +1,8 @@
 //! Writes the program of a schedule.
 //!
-//! Each node has one form in the program: loops, guards, barriers, joins and storage are those of
-//! the schedule. What is still decided here changes neither an order nor a value:
+//! Each node has one form in the program: loops, guards, branches, barriers, joins and storage are
+//! those of the schedule. What is still decided here changes neither an order nor a value:
 //!
-//! * each statement is written under the predicate that the schedule shows, and neighbours with the
-//!   same predicate, or with its negation, get one `if` (`conditions`), so that a condition may be
-//!   evaluated once rather than twice;
 //! * expressions are folded (`fold`), and a number that several statements need gets a name
 //!   (`emit`, `translate`);
 //! * once all is written, variables get their places and names, and named indices that nothing
@@ -17,7 +14,6 @@ pub(crate) mod asynchronous;
 pub(crate) mod atom;
 pub(crate) mod bounds;
 pub(crate) mod cell;
-pub(crate) mod conditions;
 pub(crate) mod declare;
 pub(crate) mod device_kernel;
 pub(crate) mod emit;

@@ -14,7 +14,7 @@ use crate::{
         arrays::known,
         scan_order,
     },
-    program::{LeafId, LocalArray, Memory, Note, Stmt, Value, ValueKind},
+    program::{LeafId, LocalArray, Memory, Stmt, Value, ValueKind},
     schedule::Statement,
     write::{
         cell::Cell,
@@ -94,11 +94,6 @@ impl Emitter<'_, '_> {
         if let Some(op) = atomic.as_ref().or(instruction.update.as_ref()) {
             let scope = atomic.is_some().then_some(instruction.scope);
             stmts = self.update(op, scope, stmts, leaf, env)?;
-        }
-        if let Some(predicate) = &instruction.predicate {
-            let cond = self.value(predicate, DType::Bool, Scope::of(env))?;
-            let note = Note::predicate();
-            stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note }];
         }
         Ok(stmts)
     }
@@ -398,11 +393,6 @@ impl Emitter<'_, '_> {
             lifted.push(self.value(lift, *dtype, scope)?);
         }
         stmts.extend(self.combine(&operator, &cells, lifted, Some(leaf), env)?);
-        if let Some(predicate) = &instruction.predicate {
-            let cond = self.value(predicate, DType::Bool, Scope::of(env))?;
-            let note = Note::predicate();
-            stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note }];
-        }
         Ok(stmts)
     }
 
