@@ -364,3 +364,52 @@ q[t] = sum(j, w[j]) {id=others}
         assert!(why.starts_with(&format!("{id}.update reads `{other}` in ")), "{why}");
     }
 }
+
+/// Faults that few lengths of segments show.
+#[test]
+fn what_is_wrong_for_few_lengths_is_refused() {
+    let sums = declared("", "out: i32[nseg]", "out[s] = sum(i, x[i])");
+    // Tiles and groups of ends need chunks of several tiles; the joins of warps and rounds in the
+    // last launch need many blocks, of which small ones can be run.
+    let of_tiles = [
+        // The vote of a tile leaves out the last 32 ends of the group.
+        ("0 to 4 unroll \"whether a segment ends here\"", "0 to 3 unroll \"whether a segment ends here\""),
+        // A chunk without a point has no tile, in which its ends would be written.
+        ("max(to, first + 1)", "max(to, first)"),
+        // Ends behind the second group of a tile.
+        ("for at: i32 = segment + 256 to limit step 128", "for at: i32 = segment + 257 to limit step 128"),
+        ("for at: i32 = segment + 256 to limit step 128", "for at: i32 = segment + 256 to limit step 129"),
+        // A whole vector of the next tile goes one point beyond the last one.
+        ("if next_tile + 256 <= to", "if next_tile + 255 <= to"),
+    ];
+    let of_blocks = [
+        // What is open before a round.
+        ("set all = carry + all", "set all = all"),
+        ("set before = carry", "set before = before"),
+        ("if lane == 0 and since_1 > 0", "if lane == 0 or since_1 > 0"),
+        ("if lane == 0 and since_1 > 0", "if lane == 1 and since_1 > 0"),
+        // What is open before a warp is what was behind the last but one.
+        ("(warp + 31) rem 32", "(warp + 30) rem 32"),
+    ];
+    let nests = [
+        ("flatten_ragged(s, i, threads=64, items=8, tiles=4)", &of_tiles),
+        ("flatten_ragged(s, i, threads=32, items=8, tiles=1)", &of_blocks),
+    ];
+    for (steps, faults) in nests {
+        let nest = lowered(&sums, steps);
+        for (from, to) in faults {
+            assert!(replaced(&nest, from, to).is_some(), "`{to}` instead of `{from}`");
+        }
+    }
+}
+
+/// Shuffles have groups of a power of two, no more than a warp has lanes.
+#[test]
+fn shuffles_are_in_groups_of_lanes() {
+    let sums = declared("", "out: i32[nseg]", "out[s] = sum(i, x[i])");
+    let nest = lowered(&sums, "flatten_ragged(s, i, threads=64, items=8, tiles=4)");
+    for width in [1, 31, 33, 64] {
+        let found = replaced(&nest, "shuffle_up(end, 1, 32)", &format!("shuffle_up(end, 1, {width})"));
+        assert!(found.is_some_and(|why| why.contains(&format!("groups of {width} lanes"))), "{width}");
+    }
+}

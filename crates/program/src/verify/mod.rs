@@ -52,8 +52,9 @@
 //! * of a nest over segments that is flattened: that it does for all lengths of segments what it
 //!   does for those on which it is run. A proof would need invariants of the bisection, of the
 //!   segmented scan and of the joins, which the program does not state. Not run is what takes more
-//!   than some 150,000 steps, such as several blocks of long chunks, and more blocks than the last
-//!   launch joins at a time, and sizes of which an index may need 64 bits, where it has 32; scalars
+//!   than some 150,000 steps, such as many blocks of long chunks, of which the last launch then
+//!   joins few (it is run on several of its rounds where blocks have no more than 256 steps), and
+//!   sizes of which an index may need 64 bits, where it has 32; scalars
 //!   and host loops have one value each; the rounding of floating-point types is not followed, nor
 //!   are functions of the user's;
 //! * what the user has vouched for, if the kernel is known: that two executions of one part in one

@@ -4,7 +4,7 @@
 //! where types differ, as C cuts off what is kept in an integer and compares a negative number as a
 //! great one without a sign; copies of vectors move bits. So what a variable is assigned, what is
 //! stored and what is copied has the type of its place, and the two sides of an operation have one
-//! type, but for the number of bits of a shift.
+//! type, but for the number of bits of a shift. Groups of lanes are of a size that shuffles have.
 
 use loopwright_kernel_ir::DType;
 
@@ -67,6 +67,12 @@ impl Types<'_> {
             }
             ValueKind::Select(_, a, b) if a.dtype != b.dtype => {
                 Some(format!("a choice is of {} or of {}", a.dtype, b.dtype))
+            }
+            ValueKind::Shuffle { width, .. } => {
+                let warp = self.program.target.warp_size;
+                let is_one = width.is_power_of_two() && (2..=warp).contains(width);
+                let lanes = format!("groups of {width} lanes: these have a power of two, from 2 to {warp}");
+                (!is_one).then(|| format!("a shuffle is in {lanes}"))
             }
             _ => None,
         }

@@ -40,6 +40,8 @@ pub(super) struct Machine<'p> {
     /// The number of elements of each array in global memory.
     pub sizes: Vec<i64>,
     pub written: Written,
+    /// Which of the arrays have been written.
+    pub is_written: Vec<bool>,
     /// The first value of an element, by its array and its offset.
     pub first: &'p dyn Fn(usize, i64) -> Num,
     /// The value of a floating-point scalar, by its name.
@@ -69,7 +71,8 @@ impl Machine<'_> {
     }
 
     fn load(&self, array: usize, offset: i64) -> Num {
-        match self.written.get(&(array, offset)) {
+        let written = self.is_written[array].then(|| self.written.get(&(array, offset)));
+        match written.flatten() {
             Some((value, _)) => *value,
             None => (self.first)(array, offset),
         }
@@ -294,6 +297,9 @@ impl<'m, 'p> Block<'m, 'p> {
 
     fn store(&mut self, memory: Memory, active: &Active, offsets: &[i64], values: &[Num]) -> Result<()> {
         self.are_inside(memory, active, offsets)?;
+        if let Memory::Global(k) = memory {
+            self.machine.is_written[k] = true;
+        }
         for ((thread, offset), value) in active.iter().zip(offsets).zip(values) {
             let at = *offset as usize;
             match memory {

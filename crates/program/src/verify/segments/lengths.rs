@@ -4,6 +4,8 @@
 //! to the chunks of a block, so lengths are derived from these numbers. Choosing is all that they
 //! are used for: what has to come out does not depend on them.
 
+mod blocks;
+mod edges;
 #[cfg(test)]
 mod tests;
 
@@ -35,7 +37,7 @@ impl fmt::Display for Lengths {
     }
 }
 
-/// The greatest number of steps in a run.
+/// The greatest number of steps in a run, but for those of [`blocks`].
 const MOST_STEPS: i64 = 9 << 14;
 
 /// Lengths that are built one after the other.
@@ -88,6 +90,14 @@ impl Builder {
 
 /// The cases for a nest that is cut in this way, in warps of this many threads.
 pub(super) fn cases(flat: Flat, warp: i64) -> Vec<Lengths> {
+    let mut cases = mixed(flat, warp);
+    cases.extend(edges::cases(flat, warp));
+    cases.extend(blocks::cases(flat, warp));
+    cases
+}
+
+/// Those in which segments of all lengths are mixed.
+fn mixed(flat: Flat, warp: i64) -> Vec<Lengths> {
     let items = i64::from(flat.items);
     let tile = items * warp;
     let chunk = tile * i64::from(flat.tiles);

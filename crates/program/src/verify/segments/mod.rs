@@ -242,6 +242,7 @@ fn check<'k>(
         scalars: names,
         sizes,
         written: Table::default(),
+        is_written: vec![false; program.globals.len()],
         first: &element,
         scalar: &of_float,
         left: MOST_STATEMENTS,

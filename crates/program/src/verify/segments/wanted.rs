@@ -118,7 +118,7 @@ impl<'n, 'k> Interpreter<'n, 'k> {
                 let of = text.reduction.as_ref().ok_or(UNKNOWN)?;
                 let mut state = Vec::new();
                 for neutral in &of.neutral {
-                    state.push(self.value(neutral, &Locals::new(), &[])?);
+                    state.push(self.value(neutral, &[], &[])?);
                 }
                 self.states.insert((part.instruction.clone(), n), state);
                 Ok(())
@@ -139,9 +139,13 @@ impl<'n, 'k> Interpreter<'n, 'k> {
         let of = text.reduction.as_ref().ok_or(UNKNOWN)?;
         let key = (part.instruction.clone(), n);
         let mut state = self.states.remove(&key).ok_or(UNKNOWN)?;
-        let named =
-            |side: &str| of.operator.state.iter().map(|s| Name::new(format!("{side}.{}", s.name))).collect();
-        let sides: [Vec<Name>; 2] = [named("a"), named("b")];
+        let named = |side: &str| {
+            let names = of.operator.state.iter().map(|s| Name::new(format!("{side}.{}", s.name)));
+            names.map(|name| (name, Num::Nothing)).collect::<Locals>()
+        };
+        // Both states, of which the second one is the point's, and the operator's inputs.
+        let mut locals = [named("a"), named("b")].concat();
+        let mut inputs: Locals = of.operator.inputs.iter().map(|i| (i.clone(), Num::Nothing)).collect();
         for value in low..=high {
             match self.names.get_mut(iname) {
                 Some(own) => *own = value,
@@ -149,17 +153,18 @@ impl<'n, 'k> Interpreter<'n, 'k> {
                     self.names.insert(iname.clone(), value);
                 }
             }
-            let mut inputs = Locals::new();
-            for (name, arg) in of.operator.inputs.iter().zip(&of.args) {
-                inputs.push((name.clone(), self.value(arg, &Locals::new(), &[])?));
+            for (input, arg) in inputs.iter_mut().zip(&of.args) {
+                input.1 = self.value(arg, &[], &[])?;
             }
-            let mut locals: Locals = sides[0].iter().cloned().zip(state).collect();
-            for (name, lift) in sides[1].iter().zip(&of.lift) {
-                locals.push((name.clone(), self.value(lift, &inputs, &[])?));
+            let (earlier, later) = locals.split_at_mut(of.operator.state.len());
+            for ((_, a), own) in earlier.iter_mut().zip(&state) {
+                *a = *own;
             }
-            state = Vec::with_capacity(of.combine.len());
-            for combine in &of.combine {
-                state.push(self.value(combine, &locals, &[])?);
+            for ((_, b), lift) in later.iter_mut().zip(&of.lift) {
+                *b = self.value(lift, &inputs, &[])?;
+            }
+            for (own, combine) in state.iter_mut().zip(&of.combine) {
+                *own = self.value(combine, &locals, &[])?;
             }
         }
         self.states.insert(key, state);
@@ -182,7 +187,7 @@ impl<'n, 'k> Interpreter<'n, 'k> {
         }
         for (k, ((array, subscripts), stored)) in text.targets.iter().zip(&text.stored).enumerate() {
             let value = match text.values.get(k) {
-                Some(value) => self.value(value, &Locals::new(), &results)?,
+                Some(value) => self.value(value, &[], &results)?,
                 None => {
                     let (n, own) = results.last().ok_or(UNKNOWN)?;
                     let dtype = text.results.get(n).and_then(|r| r.get(k)).ok_or(UNKNOWN)?.dtype;
@@ -225,14 +230,14 @@ impl<'n, 'k> Interpreter<'n, 'k> {
         let strides = &self.program.globals[number].strides;
         let mut offset = 0;
         for (subscript, stride) in subscripts.iter().zip(strides) {
-            let at = self.value(subscript, &Locals::new(), &[])?.int().ok_or(UNKNOWN)?;
+            let at = self.value(subscript, &[], &[])?.int().ok_or(UNKNOWN)?;
             let stride = eval_host(stride, &|name| self.names.get(name).copied()).ok_or(UNKNOWN)?;
             offset += at * stride;
         }
         Ok((number, offset))
     }
 
-    fn value(&self, e: &Typed, locals: &Locals, results: &[(usize, Vec<Num>)]) -> Result<Num> {
+    fn value(&self, e: &Typed, locals: &[(Name, Num)], results: &[(usize, Vec<Num>)]) -> Result<Num> {
         let value = |e: &Typed| self.value(e, locals, results);
         Ok(match &e.kind {
             TypedKind::Constant(number) => Num::of(*number),

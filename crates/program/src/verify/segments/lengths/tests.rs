@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::Flat;
 
-use super::{Lengths, cases};
+use super::{Lengths, blocks, cases, edges, mixed};
 
 /// The steps at which the points of a segment begin and end, and that at which its end does.
 struct Segment {
@@ -23,6 +23,11 @@ fn segments(case: &Lengths) -> Vec<Segment> {
     case.lengths.iter().map(of).collect()
 }
 
+/// The number of steps of all segments.
+fn steps(case: &Lengths) -> i64 {
+    segments(case).last().map_or(0, |s| s.end)
+}
+
 /// A nest in warps of 32 threads, of which each has 16 points in a tile.
 fn nest(threads: u16, tiles: u16) -> Flat {
     Flat { threads, items: 16, tiles, tail: None }
@@ -34,7 +39,7 @@ const TILE: i64 = 16 * 32;
 /// element 1: those that are chosen by the ends of chunks.
 fn of_chunks(tiles: u16) -> Vec<Vec<Segment>> {
     let few = 3;
-    let found = cases(nest(64, tiles), 32);
+    let found = mixed(nest(64, tiles), 32);
     found.iter().skip(few + 1).filter(|case| case.before == 0).map(segments).collect()
 }
 
@@ -58,7 +63,7 @@ fn many_short_segments_have_a_point_or_two() {
 /// empty ones lie between others, and some have all points of a lane, one more, or several lanes.
 #[test]
 fn segments_begin_and_end_anywhere_in_the_points_of_a_lane() {
-    let found = cases(nest(64, 4), 32);
+    let found = mixed(nest(64, 4), 32);
     let [few, chunks, many] = &found[3..] else { panic!("{} cases", found.len()) };
     for (what, case) in [("few tiles", few), ("chunks", chunks), ("blocks", many)] {
         let of = segments(case);
@@ -105,15 +110,75 @@ fn large_chunks_have_whole_tiles_inside_of_a_segment() {
     assert!(of_chunks(145).is_empty());
 }
 
-/// Blocks of which no four can be run are not run at all.
+/// Blocks of which no four can be run are not run at all, but for one segment through five of them.
 #[test]
 fn no_more_steps_are_run_than_there_may_be() {
     for (threads, tiles) in [(64, 33), (256, 64), (1024, 16), (1024, 64)] {
-        for case in cases(nest(threads, tiles), 32) {
-            let steps = segments(&case).last().map_or(0, |s| s.end);
+        let flat = nest(threads, tiles);
+        for case in mixed(flat, 32).iter().chain(&edges::cases(flat, 32)) {
+            let steps = steps(case);
             assert!(steps <= super::MOST_STEPS, "{threads} threads, {tiles} tiles: {steps} steps");
         }
+        let (few, block) = (blocks::cases(flat, 32), TILE * i64::from(threads / 32) * i64::from(tiles));
+        let is_run = 5 * block <= 2 * super::MOST_STEPS;
+        assert_eq!(few.iter().map(steps).collect::<Vec<_>>(), [5 * block + 12].repeat(is_run.into()));
     }
+}
+
+/// Last chunks and blocks have one step, all of them or all but one; so have last tiles points.
+#[test]
+fn last_chunks_blocks_and_tiles_are_full_or_just_begun() {
+    let (flat, chunk) = (nest(64, 4), 4 * TILE);
+    let found = cases(flat, 32);
+    for unit in [chunk, 2 * chunk] {
+        let left: BTreeSet<i64> = found.iter().map(|case| steps(case) % unit).collect();
+        assert!([unit - 1, 0, 1].iter().all(|left_over| left.contains(left_over)), "{unit}: {left:?}");
+    }
+    for points_of_the_first in [0, 5] {
+        let of = |case: &&Lengths| case.lengths.len() > 1 && case.lengths[0] == 5;
+        let found = found.iter().filter(|case| of(case) == (points_of_the_first == 5));
+        let last: BTreeSet<i64> = found.map(|case| case.lengths.iter().sum::<i64>() % TILE).collect();
+        assert!([TILE - 1, 0, 1].iter().all(|points| last.contains(points)), "{last:?}");
+    }
+}
+
+/// A chunk that has no point and begins at the first point of a lane; and more ends with points
+/// among the points of a tile than a warp loads in three groups.
+#[test]
+fn chunks_have_ends_alone_and_tiles_have_many() {
+    let found = edges::cases(nest(64, 4), 32);
+    let chunk = 4 * TILE;
+    let alone = found.iter().any(|case| {
+        let of = segments(case);
+        let of_chunk = |number: i64| of.iter().filter(move |s| s.end / chunk == number && s.end % chunk > 2);
+        (1..4).any(|number| {
+            let first = of_chunk(number).next().map_or(1, |_| case.lengths[..1].iter().sum::<i64>());
+            of_chunk(number).count() > 0 && of_chunk(number).all(|s| s.points == s.first) && first % 16 == 0
+        })
+    });
+    assert!(alone, "no chunk has ends alone");
+    for place in [256, 384] {
+        let is_in_first_tile = |case: &&Lengths| {
+            let points = case.lengths.iter().take(place + 1).sum::<i64>();
+            case.lengths.get(place).is_some_and(|length| *length > 0) && points <= TILE
+        };
+        assert!(found.iter().any(|case| is_in_first_tile(&case)), "segment {place} of a tile is empty");
+    }
+}
+
+/// The least nest has more blocks than the last launch joins in a round, whose last segment begins
+/// in the round before: it ends in the first warp of the next, in the second and in the third.
+#[test]
+fn segments_go_through_rounds_of_the_last_launch() {
+    let flat = Flat { threads: 32, items: 8, tiles: 1, tail: None };
+    let (block, round, of_warp) = (8 * 32, 4096, 128);
+    let mut ends = BTreeSet::new();
+    for case in blocks::cases(flat, 32) {
+        let of = segments(&case);
+        let beyond = of.iter().find(|s| s.first / block < round && s.end / block >= round);
+        ends.extend(beyond.map(|s| (s.end / block - round) / of_warp));
+    }
+    assert_eq!(ends, BTreeSet::from([0, 1, 2]));
 }
 
 /// Blocks of two tiles: as many as one warp cannot join four of for each lane, some within one
@@ -121,7 +186,7 @@ fn no_more_steps_are_run_than_there_may_be() {
 #[test]
 fn segments_go_through_one_block_and_through_several() {
     let block = 2 * TILE;
-    let many: Vec<Lengths> = cases(nest(64, 1), 32).into_iter().filter(|case| case.before == 1).collect();
+    let many: Vec<Lengths> = mixed(nest(64, 1), 32).into_iter().filter(|case| case.before == 1).collect();
     let [many] = &many[..] else { panic!("not one case") };
     let found = segments(many);
     assert!(found.last().is_some_and(|s| s.end > 4 * 32 * block), "a warp could join all blocks");
