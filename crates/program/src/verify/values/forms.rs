@@ -9,6 +9,7 @@
 //! on floating-point values stay as they are, in their order and with their types; only constants
 //! are folded, and choices that a constant decides.
 
+mod quotients;
 #[cfg(test)]
 mod tests;
 
@@ -382,26 +383,6 @@ impl Forms {
         }
         let dtype = if op.is_comparison() { DType::Bool } else { of };
         self.make(Node::Op(Op::Binary(op), dtype, vec![a, b]))
-    }
-
-    /// The quotient of integers, rounded down.
-    fn quotient(&mut self, dtype: DType, a: Form, b: Form) -> Form {
-        if let Some(k) = self.as_number(b).and_then(Number::as_i64).filter(|k| *k > 0) {
-            if k == 1 {
-                return a;
-            }
-            if let Some(v) = self.as_number(a).and_then(Number::as_i64) {
-                return self.int(dtype, v.div_euclid(k));
-            }
-            // Of indices it is a function.
-            if dtype == self.index
-                && self.is_index(a)
-                && let Some(Ok(aff)) = self.to_aff(a, &mut |_| None).map(|aff| aff.floor_div(k))
-            {
-                return self.of_aff(&aff, dtype, &mut |_, _| None);
-            }
-        }
-        self.make(Node::Op(Op::Binary(BinOp::FloorDiv), dtype, vec![a, b]))
     }
 
     pub fn select(&mut self, dtype: DType, cond: Form, a: Form, b: Form) -> Form {

@@ -343,3 +343,33 @@ fn a_type_keeps_the_values_of_those_that_it_contains() {
         assert_eq!(keeps(from, to), inside, "{from} in {to}");
     }
 }
+
+/// `(v % k + c) // k` is a number where `c` is a multiple of `k` and the sum cannot wrap, and has
+/// the form of another value nowhere: for all values of eight bits.
+#[test]
+fn a_remainder_beside_a_multiple_has_a_known_quotient() {
+    let mut forms = Forms::new(DType::I32);
+    let mut known = 0;
+    for (element, dtype) in [(0, DType::I8), (1, DType::U8)] {
+        let values = if dtype == DType::I8 { -128..128 } else { 0..256 };
+        let op = |op: BinOp, a: &E, b: i64| E::Binary(op, dtype, a.clone().into(), E::Int(dtype, b).into());
+        let sum = E::Binary(BinOp::Add, dtype, E::Element(element).into(), E::Int(dtype, 3).into());
+        for (v, k) in [E::Element(element), sum].iter().flat_map(|v| [2, 5, 64, 100].map(|k| (v, k))) {
+            for c in values.clone() {
+                let e = op(BinOp::FloorDiv, &op(BinOp::Add, &op(BinOp::FloorMod, v, k), c), k);
+                let form = e.form(&mut forms);
+                let Some(number) = forms.as_number(form) else { continue };
+                known += 1;
+                for value in values.clone() {
+                    let mut elements = [0; ELEMENTS.len()];
+                    elements[element] = value.into();
+                    assert_eq!(number.as_i128(), Some(e.value(&elements)), "{e:?} at {value}");
+                }
+            }
+        }
+    }
+    // Multiples of k from the least value to the last below which k numbers are left.
+    let of = |least: i64, greatest: i64, k: i64| (greatest + 1 - k).div_euclid(k) - (least - 1).div_euclid(k);
+    let wanted: i64 = [2, 5, 64, 100].map(|k| of(-128, 127, k) + of(0, 255, k)).iter().sum();
+    assert_eq!(known, 2 * wanted);
+}
