@@ -372,3 +372,74 @@ fn lanes_that_load_what_others_have_filled_wait_for_them() {
     assert!(program.to_text().contains("barrier block \"twice writes t, product.update reads it\""));
     check::run(&declared, &program, &sizes(&[])).unwrap_or_else(|d| panic!("{d:?}"));
 }
+
+/// Copies of the two factors stand in different loops, or in none: each is filled where it stands.
+#[test]
+fn partial_tiles_are_filled_by_copies_in_different_loops() {
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    let kernel = |arguments: &str, domain: &str, assumed: &str, target: &str, of_a: &str| {
+        format!(
+            "\
+kernel product({arguments})
+assume {assumed}
+domain {{ {domain} and 0 <= j < n }}
+domain {{ [k] : 0 <= k < 16 }}
+{target} = sum(k, cast(f32, {of_a}) * cast(f32, b[j, k])) + bias[j] {{id=product}}
+"
+        )
+    };
+    let plain = kernel(
+        "a: bf16[m, 16], b: bf16[n, 16], bias: f32[n], c: f32[m, n], m: i32, n: i32",
+        "[i, j] : 0 <= i < m",
+        "0 <= m and 0 <= n",
+        "c[i, j]",
+        "a[i, k]",
+    );
+    let batched = kernel(
+        "a: bf16[q, m, 16], b: bf16[n, 16], bias: f32[n], c: f32[q, m, n], q: i32, m: i32, n: i32",
+        "[p, i, j] : 0 <= p < q and 0 <= i < m",
+        "0 <= q and 0 <= m and 0 <= n",
+        "c[p, i, j]",
+        "a[p, i, k]",
+    );
+    // Of each number another number of rows, which may be none.
+    let triangle = batched.replace("0 <= i < m", "0 <= i < m and i <= 5*p");
+    let tiles =
+        "split_iname(i, 16, outer=i_tile, inner=i_box)\nsplit_iname(j, 8, outer=j_tile, inner=j_box)\n";
+    let done = "\
+tensorize(product, mma_m16n8k16_bf16, m=i_box, n=j_box, k=k)
+add_prefetch(a, [i_box_reg, lane, k])
+add_prefetch(b, [j_box_reg, lane, k])
+";
+    let cases = [
+        // One tile of `a` for all of a block's tiles of `b`.
+        (&plain, "reorder(j_tile, i_box)\ntag_inames(i_tile: block.x)\n"),
+        // Two blocks take turns with the tiles of `a`, each with one tile of `b`.
+        (
+            &plain,
+            "split_iname(i_tile, 2, outer=i_turn, inner=i_block)\n\
+             tag_inames(i_block: block.x, j_tile: block.y)\n",
+        ),
+        // From the last turn down.
+        (
+            &plain,
+            "split_iname(i_tile, 2, outer=i_turn, inner=i_block)\nreverse(i_turn)\n\
+             tag_inames(i_block: block.x, j_tile: block.y)\n",
+        ),
+        // A block has the same weights for all products of a batch.
+        (&batched, "tag_inames(i_tile: block.x, j_tile: block.y)\n"),
+        (&triangle, "tag_inames(i_tile: block.x, j_tile: block.y)\n"),
+    ];
+    for (text, steps) in cases {
+        let declared = parse(text);
+        let steps = format!("{tiles}{steps}{done}");
+        let program = program(&transformed(&declared, &steps));
+        assert!(program.to_text().contains("mma mma_m16n8k16_bf16("), "{steps}");
+        for (m, n) in [(1, 1), (16, 8), (33, 21), (70, 9)] {
+            let sizes = sizes(&[("q", 3), ("m", m), ("n", n)]);
+            check::run(&declared, &program, &sizes)
+                .and_then(|_| check::run_text(&checker, &declared, &program, &sizes))
+                .unwrap_or_else(|f| panic!("{text}{steps}\n{m} x {n}: {}: {}", f.kind, f.text));
+        }
+    }
+}

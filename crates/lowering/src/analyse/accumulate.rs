@@ -112,13 +112,6 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
         return Ok(None);
     }
     let Some(sources) = sources(analysis, update)? else { return Ok(None) };
-    // The loops around both the update and the copies.
-    let around: BTreeSet<&Name> = match sources.iter().map(|s| s.around.len()).min() {
-        Some(depth) => info.execution.loops[..depth].iter().collect(),
-        None => return Ok(None),
-    };
-    let fixed = |name: &Name| around.contains(name) || is_of_block(name) || analysis.is_parameter(name);
-    let split = split(analysis, &info.guards, &fixed)?;
     let reduced: BTreeSet<Name> = names_of(analysis, reduce.inames.iter())?;
     let Some(filling) = filling(analysis, &reduce, &sources) else { return Ok(None) };
     // Asynchronous copies fill with zeros only.
@@ -126,21 +119,37 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
     if !zero && sources.iter().any(|s| analysis.copies_asynchronously(s.number)) {
         return Ok(None);
     }
-    let mut kept = split.kept;
-    let mut dropped = false;
-    for guard in split.mixed {
-        let droppable = guard.canonical.kind == Kind::Ge
-            && (!guard.canonical.names().iter().any(|n| reduced.contains(n))
-                || filling.is_neutral && reads_filling(analysis, &kept, &guard.canonical, &sources)?);
-        if droppable {
-            dropped = true;
-        } else {
-            kept.push(guard);
+    // What is the same for a whole tile, the loops around both the update and a copy, may guard it.
+    // Copies stand in different loops: those around all of them are tried first, then those around
+    // fewer.
+    let depths: BTreeSet<usize> = sources.iter().map(|s| s.around.len()).collect();
+    let mut best: Option<(Vec<Guard>, usize)> = None;
+    for depth in depths {
+        let around = &info.execution.loops[..depth];
+        let fixed = |name: &Name| around.contains(name) || is_of_block(name) || analysis.is_parameter(name);
+        let split = split(analysis, &info.guards, &fixed)?;
+        let (mut kept, mut left) = (split.kept, 0);
+        let mut dropped = false;
+        for guard in split.mixed {
+            let droppable = guard.canonical.kind == Kind::Ge
+                && (!guard.canonical.names().iter().any(|n| reduced.contains(n))
+                    || filling.is_neutral && reads_filling(analysis, &kept, &guard.canonical, &sources)?);
+            if droppable {
+                dropped = true;
+            } else {
+                kept.push(guard);
+                left += 1;
+            }
+        }
+        let is_better = best.as_ref().is_none_or(|(_, least)| left < *least);
+        if dropped && is_better && reads_what_is_written(analysis, &kept, &sources)? {
+            best = Some((kept, left));
+        }
+        if matches!(best, Some((_, 0))) {
+            break;
         }
     }
-    if !dropped || !reads_what_is_written(analysis, &kept, &sources)? {
-        return Ok(None);
-    }
+    let Some((kept, _)) = best else { return Ok(None) };
     let copies = sources
         .into_iter()
         .map(|s| (s.number, s.kept, Filling { guards: s.moved, value: filling.value.clone() }))

@@ -306,7 +306,7 @@ impl<'k> Walk<'_, 'k, '_> {
             return Ok(None);
         }
         let filling = self.is_filled((wanted.value, value), &subscripts, leaf, scope)?;
-        if filling.is_some() {
+        if filling.is_some() || self.is_chosen((wanted.value, value), leaf, scope)? {
             return Ok(filling);
         }
         let message = format!("{part} does not compute its value in `{}`", self.kernel.name);
