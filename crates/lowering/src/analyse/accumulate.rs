@@ -13,6 +13,9 @@
 //! A buffer with slots, which copies fill for later iterations of a loop, is read like one that is
 //! filled in each iteration ([`ring`]).
 //!
+//! A factor that an atom takes from global memory has no copy: the lane that loads an element of its
+//! fragment asks the guards for it, and takes zero where they fail ([`direct`]).
+//!
 //! To this end a copy writes its whole buffer: the array's cells where they exist and are needed,
 //! filling elsewhere. A guard is dropped only if it is proved that everything read without it was
 //! written before, in the same iteration of the loops around both, and that only filling is read
@@ -21,13 +24,16 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, HardwareAxis, Instruction, Kind,
-    Name, Part, Reduce, ReductionOp, Role, UnaryOp, arithmetic,
+    Access, AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, HardwareAxis,
+    Instruction, Kind, Name, Part, Reduce, ReductionOp, Role, UnaryOp, arithmetic,
 };
 use loopwright_legality::Presence;
 use loopwright_poly::System;
 
+mod direct;
 mod ring;
+
+use direct::Factor;
 
 use crate::analyse::analysis::{Analysis, Filling, Guard, PartInfo, reduction};
 
@@ -37,6 +43,7 @@ pub(crate) fn fill_partial_tiles(analysis: &mut Analysis<'_>) -> Result<(), Diag
     for update in 0..analysis.parts.len() {
         let Some(plan) = plan(analysis, update)? else { continue };
         analysis.parts[update].restrict(plan.guards);
+        analysis.parts[update].chosen = plan.chosen;
         for (number, guards, filling) in plan.copies {
             analysis.parts[number].restrict(guards);
             analysis.parts[number].filling = Some(filling);
@@ -72,6 +79,7 @@ pub(crate) fn is_of_block(name: &Name) -> bool {
 struct Plan {
     guards: Vec<Guard>,
     copies: Vec<(usize, Vec<Guard>, Filling)>,
+    chosen: Vec<(Access, Vec<Guard>)>,
 }
 
 /// A copy that fills the buffer of one of the update's reads.
@@ -111,50 +119,75 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
     if !plain {
         return Ok(None);
     }
-    let Some(sources) = sources(analysis, update)? else { return Ok(None) };
+    let direct = direct::factors(analysis, info)?;
+    let Some(sources) = sources(analysis, update, &direct)? else { return Ok(None) };
     let reduced: BTreeSet<Name> = names_of(analysis, reduce.inames.iter())?;
     let Some(filling) = filling(analysis, &reduce, &sources) else { return Ok(None) };
     // Asynchronous copies fill with zeros only.
     let zero = filling.value == Expr::Int(0);
-    if !zero && sources.iter().any(|s| analysis.copies_asynchronously(s.number)) {
+    if !zero && (!direct.is_empty() || sources.iter().any(|s| analysis.copies_asynchronously(s.number))) {
         return Ok(None);
     }
     // What is the same for a whole tile, the loops around both the update and a copy, may guard it.
     // Copies stand in different loops: those around all of them are tried first, then those around
     // fewer.
-    let depths: BTreeSet<usize> = sources.iter().map(|s| s.around.len()).collect();
-    let mut best: Option<(Vec<Guard>, usize)> = None;
+    let mut depths: BTreeSet<usize> = sources.iter().map(|s| s.around.len()).collect();
+    depths.extend(direct.iter().map(|factor| factor.around));
+    let mut best: Option<(Vec<Guard>, usize, Vec<(Access, Vec<Guard>)>)> = None;
     for depth in depths {
         let around = &info.execution.loops[..depth];
         let fixed = |name: &Name| around.contains(name) || is_of_block(name) || analysis.is_parameter(name);
         let split = split(analysis, &info.guards, &fixed)?;
         let (mut kept, mut left) = (split.kept, 0);
-        let mut dropped = false;
-        for guard in split.mixed {
+        let mut dropped = Vec::new();
+        let mixed = match direct.is_empty() {
+            true => split.mixed,
+            // Whole tiles need no choice.
+            false => {
+                let known = system(analysis, kept.iter().map(|guard| &guard.canonical))?;
+                needed(&known, split.mixed)?
+            }
+        };
+        for guard in mixed {
             let droppable = guard.canonical.kind == Kind::Ge
                 && (!guard.canonical.names().iter().any(|n| reduced.contains(n))
-                    || filling.is_neutral && reads_filling(analysis, &kept, &guard.canonical, &sources)?);
+                    || filling.is_neutral
+                        && direct.iter().all(|factor| factor.can_ask(&guard))
+                        && reads_filling(analysis, &kept, &guard.canonical, &sources)?);
             if droppable {
-                dropped = true;
+                dropped.push(guard);
             } else {
                 kept.push(guard);
                 left += 1;
             }
         }
-        let is_better = best.as_ref().is_none_or(|(_, least)| left < *least);
-        if dropped && is_better && reads_what_is_written(analysis, &kept, &sources)? {
-            best = Some((kept, left));
+        let is_better = best.as_ref().is_none_or(|(_, least, _)| left < *least);
+        if !dropped.is_empty() && is_better && reads_what_is_written(analysis, &kept, &sources)? {
+            let chosen = direct.iter().map(|factor| factor.under(analysis, &kept, &dropped));
+            let chosen = chosen.collect::<Result<_, _>>()?;
+            best = Some((kept, left, chosen));
         }
-        if matches!(best, Some((_, 0))) {
+        if matches!(best, Some((_, 0, _))) {
             break;
         }
     }
-    let Some((kept, _)) = best else { return Ok(None) };
+    let Some((kept, _, chosen)) = best else { return Ok(None) };
     let copies = sources
         .into_iter()
         .map(|s| (s.number, s.kept, Filling { guards: s.moved, value: filling.value.clone() }))
         .collect();
-    Ok(Some(Plan { guards: kept, copies }))
+    Ok(Some(Plan { guards: kept, copies, chosen }))
+}
+
+/// The guards that do not follow from a system.
+pub(super) fn needed(known: &System, guards: Vec<Guard>) -> Result<Vec<Guard>, Diagnostic> {
+    let mut needed = Vec::new();
+    for guard in guards {
+        if !known.implies(&guard.canonical)? {
+            needed.push(guard);
+        }
+    }
+    Ok(needed)
 }
 
 /// The names that inames have in canonical constraints.
@@ -240,11 +273,19 @@ pub(crate) fn system<'c>(
     Ok(System::new(&rows)?)
 }
 
-/// The copies that fill the buffers of all reads of an update, or `None` if it reads anything else.
-fn sources(analysis: &Analysis<'_>, update: usize) -> Result<Option<Vec<Source>>, Diagnostic> {
+/// The copies that fill the buffers of all reads of an update but for its direct factors, or `None`
+/// if it reads anything else.
+fn sources(
+    analysis: &Analysis<'_>,
+    update: usize,
+    direct: &[Factor],
+) -> Result<Option<Vec<Source>>, Diagnostic> {
     let mut sources = Vec::new();
     for access in &analysis.parts[update].execution.accesses {
         let Some(buffer) = analysis.lookup.array(&access.array) else { continue };
+        if direct.iter().any(|factor| factor.access.array == access.array) {
+            continue;
+        }
         let read: Option<Vec<Aff>> = access.subscripts.iter().cloned().collect();
         let (AddressSpace::Shared, Some(read)) = (buffer.space, read) else { return Ok(None) };
         if let Some(source) = source(analysis, update, buffer, read.clone())? {
@@ -256,7 +297,7 @@ fn sources(analysis: &Analysis<'_>, update: usize) -> Result<Option<Vec<Source>>
             None => return Ok(None),
         }
     }
-    Ok((!sources.is_empty()).then_some(sources))
+    Ok((!sources.is_empty() || !direct.is_empty()).then_some(sources))
 }
 
 /// The one copy that fills a buffer before an update, in the same iteration of the loops around

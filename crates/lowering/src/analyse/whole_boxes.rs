@@ -24,7 +24,7 @@ use loopwright_legality::{Access, primed};
 use loopwright_poly::System;
 
 use super::{
-    accumulate::{Split, is_harmless_around, is_of_block, split, system},
+    accumulate::{Split, is_harmless_around, is_of_block, needed, split, system},
     analysis::{Analysis, Filling, Guard},
 };
 
@@ -71,12 +71,7 @@ fn guards_of_boxes(
     let Split { kept, mixed: all } = split(analysis, &info.guards, &fixed)?;
     let known = system(analysis, kept.iter().map(|guard| &guard.canonical))?;
     // Of whole tiles nothing is cut.
-    let mut mixed = Vec::new();
-    for guard in all {
-        if !known.implies(&guard.canonical)? {
-            mixed.push(guard);
-        }
-    }
+    let mixed = needed(&known, all)?;
     if mixed.is_empty() || mixed.iter().any(|guard| guard.canonical.kind != Kind::Ge) {
         return Ok(None);
     }

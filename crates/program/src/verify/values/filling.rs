@@ -13,7 +13,8 @@
 //! * Where it fails, each element that the term reads has been filled, and the term is the neutral
 //!   element: copies that fill are all that writes the buffer. One of them has written the element,
 //!   in this iteration of the loops around both, some iterations before, or before the loop; and
-//!   since then no instance of a copy has.
+//!   since then no instance of a copy has. Or the update itself takes a constant in place of the
+//!   element, by a condition that holds for each instance and does not hold where that fails.
 
 use loopwright_kernel_ir::{
     Aff, BinaryOp, Constraint, Diagnostic, HardwareAxis, Name, Number, Part, PartRef, Role, arithmetic,
@@ -46,6 +47,15 @@ pub(super) struct Filling {
     path: Vec<(usize, Vec<Name>)>,
 }
 
+/// An element in whose place a number is taken where these constraints do not all hold.
+#[derive(Clone)]
+pub(super) struct Chosen {
+    place: Place,
+    subscripts: Vec<Form>,
+    holds: Vec<Constraint>,
+    number: Number,
+}
+
 /// An update that runs where a constraint of its instances fails.
 pub(super) struct Owed {
     part: PartRef,
@@ -57,6 +67,8 @@ pub(super) struct Owed {
     terms: Vec<(Form, Form)>,
     /// The elements that they read.
     read: Vec<(Place, Vec<Form>)>,
+    /// Those in whose place the update takes zero where a condition does not hold.
+    chosen: Vec<Chosen>,
     /// How many statements that write each of these places stand in front of the update.
     in_front: Vec<usize>,
 }
@@ -104,8 +116,83 @@ impl Walk<'_, '_, '_> {
         Ok(Some(Filling { number, scope, instances, lanes, cell, path }))
     }
 
+    /// The value of an update without the choices in it between an element and a constant whose
+    /// conditions hold for all of its instances, and these choices.
+    pub fn without_choices(
+        &mut self,
+        found: Form,
+        leaf: &Leaf,
+        scope: ScopeId,
+    ) -> Result<(Form, Vec<Chosen>), WrongValue> {
+        let mut chosen = Vec::new();
+        let (Some(claim), Part::Update(_)) = (&leaf.instances, leaf.part.part) else {
+            return Ok((found, chosen));
+        };
+        let mut has_choice = false;
+        self.forms.visit(found, &mut |node| has_choice |= matches!(node, Node::Op(Op::Select, ..)));
+        if !has_choice {
+            return Ok((found, chosen));
+        }
+        let own = Coverage::instances(claim, self.reading.context, Some(self.reading));
+        let own = self.system(scope)?.with(&own.map_err(Diagnostic::from)?).map_err(Diagnostic::from)?;
+        let plain = self.forms.without(found, &mut |forms, form| {
+            let Node::Op(Op::Select, _, args) = forms.node(form) else { return None };
+            let [cond, of, other] = args[..] else { return None };
+            let (Node::Element(_, place, subscripts, _), Some(number)) =
+                (forms.node(of), forms.as_number(other))
+            else {
+                return None;
+            };
+            let mut holds = Vec::new();
+            forms.constraints(cond, &mut holds)?;
+            if !own.implies_all(&holds).ok()? {
+                return None;
+            }
+            chosen.push(Chosen { place: place.clone(), subscripts: subscripts.clone(), holds, number });
+            Some(of)
+        });
+        // An element of the same array that is not chosen is another value where the condition fails.
+        let zero = self.forms.number(Number::Bool(false));
+        let others = self.forms.without(found, &mut |forms, form| {
+            matches!(forms.node(form), Node::Op(Op::Select, ..)).then_some(zero)
+        });
+        let mut left = Vec::new();
+        self.forms.elements(others, &mut left);
+        match left.iter().any(|(place, _)| chosen.iter().any(|c| c.place == *place)) {
+            true => Ok((found, Vec::new())),
+            false => Ok((plain, chosen)),
+        }
+    }
+
+    /// The choice of an update that is one of this element.
+    fn choice_of<'o>(
+        &mut self,
+        (place, subscripts): &(Place, Vec<Form>),
+        owed: &'o Owed,
+    ) -> Result<Option<&'o Chosen>, WrongValue> {
+        for chosen in &owed.chosen {
+            if chosen.place != *place || chosen.subscripts.len() != subscripts.len() {
+                continue;
+            }
+            let mut same = true;
+            for (a, b) in chosen.subscripts.iter().zip(subscripts) {
+                same = same && self.same_subscript(*a, *b, owed.scope)?;
+            }
+            if same {
+                return Ok(Some(chosen));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether an update that runs for more than its instances adds nothing there.
-    pub fn adds_nothing(&mut self, leaf: &Leaf, at: &At<'_>, scope: ScopeId) -> Result<(), WrongValue> {
+    pub fn adds_nothing(
+        &mut self,
+        leaf: &Leaf,
+        at: &At<'_>,
+        scope: ScopeId,
+        chosen: &[Chosen],
+    ) -> Result<(), WrongValue> {
         let (Some(claim), Part::Update(n)) = (&leaf.instances, leaf.part.part) else { return Ok(()) };
         if claim.allowed == claim.constraints {
             return Ok(());
@@ -153,6 +240,7 @@ impl Walk<'_, '_, '_> {
                 path: self.path.clone(),
                 terms,
                 read,
+                chosen: chosen.to_vec(),
                 in_front,
             });
         }
@@ -178,7 +266,15 @@ impl Walk<'_, '_, '_> {
     fn is_neutral(&mut self, owed: &Owed) -> Result<bool, WrongValue> {
         let Owed { fails, scope, terms, read, .. } = owed;
         let mut fillings: Vec<(Place, Vec<Filling>)> = Vec::new();
-        for (place, _) in read {
+        let mut choices: Vec<Option<&Chosen>> = Vec::new();
+        for element in read {
+            choices.push(self.choice_of(element, owed)?);
+        }
+        for ((place, _), choice) in read.iter().zip(&choices) {
+            if choice.is_some() {
+                fillings.push((place.clone(), Vec::new()));
+                continue;
+            }
             // Nothing else writes it.
             let known = self.fillings.get(place).map(Vec::as_slice).unwrap_or_default();
             let all: Option<Vec<Filling>> = known.iter().cloned().collect();
@@ -188,10 +284,17 @@ impl Walk<'_, '_, '_> {
                 _ => return Ok(false),
             }
         }
-        let filled = |place: &Place| {
-            let (_, of) = fillings.iter().find(|(p, _)| p == place)?;
-            of.first().map(|f| f.number)
-        };
+        let mut numbers: Vec<(&Place, Number)> = Vec::new();
+        for ((place, of), choice) in fillings.iter().zip(&choices) {
+            let number = choice.map(|chosen| chosen.number).or_else(|| of.first().map(|f| f.number));
+            let Some(number) = number else { return Ok(false) };
+            // One number stands for all elements of an array.
+            if numbers.iter().any(|(other, n)| *other == place && *n != number) {
+                return Ok(false);
+            }
+            numbers.push((place, number));
+        }
+        let filled = |place: &Place| numbers.iter().find(|(p, _)| *p == place).map(|(_, number)| *number);
         let neutral = terms.iter().all(|(term, neutral)| {
             let (Some(term), Some(neutral)) =
                 (self.forms.evaluated(*term, &filled), self.forms.as_number(*neutral))
@@ -216,6 +319,13 @@ impl Walk<'_, '_, '_> {
                 let mut outside = self.reading.context.to_vec();
                 outside.extend(self.reading.scope(*scope).rows.iter().cloned());
                 outside.push(not.clone());
+                if let Some(chosen) = choices[k] {
+                    outside.extend(chosen.holds.iter().cloned());
+                    if !System::new(&outside).and_then(|s| s.is_empty()).map_err(Diagnostic::from)? {
+                        return Ok(false);
+                    }
+                    continue;
+                }
                 let of = of.split_at(owed.in_front[k]);
                 if !self.is_filling(&outside, &cell, &owed.path, of).map_err(Diagnostic::from)? {
                     return Ok(false);
