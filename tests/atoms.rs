@@ -88,12 +88,16 @@ add_prefetch(b, [j_warp, j_box_reg, {}lane, k_box])
     (kernel, pipeline)
 }
 
-/// A product of the types of an atom, as declared and lowered to it.
-fn by_atom(name: &str) -> (LoopKernel, Program) {
+/// A product of the types of an atom, as declared and lowered to it; its factors in shared memory,
+/// or where they are.
+fn by_atom(name: &str, copied: bool) -> (LoopKernel, Program) {
     let atom = library(name).expect("it has a name");
     let dtype = |operand| atom.operand(operand).dtype.to_string();
     let [a, b, d] = [Operand::A, Operand::B, Operand::D].map(dtype);
-    let (kernel, pipeline) = shared([&a, &b, &d], name, atom.shape());
+    let (kernel, mut pipeline) = shared([&a, &b, &d], name, atom.shape());
+    if !copied {
+        pipeline = pipeline.split("add_prefetch").next().unwrap_or_default().to_string();
+    }
     let declared = parse(&kernel);
     let program = program(&transformed(&declared, &pipeline));
     (declared, program)
@@ -101,8 +105,8 @@ fn by_atom(name: &str) -> (LoopKernel, Program) {
 
 #[test]
 fn each_atom_computes_what_is_declared() {
-    for name in all().iter().map(|atom| atom.name().as_str()) {
-        let (declared, program) = by_atom(name);
+    for (name, copied) in all().iter().flat_map(|atom| [true, false].map(|copied| (atom.name(), copied))) {
+        let (declared, program) = by_atom(name, copied);
         assert!(program.to_text().contains(&format!("mma {name}(")), "{name}: the atom is called");
         for (m, n, l) in [(1, 1, 1), (16, 16, 32), (17, 33, 41), (5, 40, 0), (40, 9, 16)] {
             check::run(&declared, &program, &sizes(&[("m", m), ("n", n), ("l", l)]))
@@ -190,8 +194,8 @@ fn a_ring_whose_slots_are_not_filled_is_refused_and_computes_something_else() {
 #[test]
 fn the_printed_calls_compute_what_is_declared() {
     let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
-    for name in all().iter().map(|atom| atom.name().as_str()) {
-        let (declared, program) = by_atom(name);
+    for (name, copied) in all().iter().flat_map(|atom| [true, false].map(|copied| (atom.name(), copied))) {
+        let (declared, program) = by_atom(name, copied);
         for (m, n, l) in [(16, 16, 32), (17, 33, 41)] {
             check::run_text(&checker, &declared, &program, &sizes(&[("m", m), ("n", n), ("l", l)]))
                 .unwrap_or_else(|f| panic!("{name}, {m} x {n} x {l}: {}: {}", f.kind, f.text));

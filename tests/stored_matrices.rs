@@ -265,8 +265,8 @@ buffer_array(c, [i_inner_reg, lane, j_reg], space=shared, init=none)
 store_matrices(product)
 ";
 
-/// What is spoilt of it: the text before and after, a part of the refusal, and whether a run with 41
-/// rows shows it.
+/// What is spoilt of it: the text before and after, a part of the refusal, and whether a run with
+/// 41 rows shows it.
 const SPOILT_TURNS: [(&str, &str, &str, bool); 6] = [
     // Zeros in place of a result, of all of them, and results in place of others.
     ("if(i.2 < m, cast(bf16,", "if(i.2 + 1 < m, cast(bf16,", "does not compute its value", true),
@@ -333,8 +333,8 @@ fn boxes_of_turns_downwards_are_not_stored_whole() {
     let kernel = transformed(&declared, &downwards);
     let refused = lower(&kernel, LowerOptions::default()).expect_err("it is refused");
     assert_eq!(refused.code, "matrix-store", "{refused}");
-    // What each lane stores by itself is guarded. Without the guard it stores rows that do not exist:
-    // of turns upwards these are the last ones, so that nothing reads them.
+    // What each lane stores by itself is guarded. Without the guard it stores rows that do not
+    // exist: of turns upwards these are the last ones, so that nothing reads them.
     let unguarded = |steps: &str| {
         let plain = transformed(&declared, &steps.replace("store_matrices(product)\n", ""));
         let program = lower(&plain, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));

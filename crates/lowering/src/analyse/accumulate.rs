@@ -13,8 +13,8 @@
 //! A buffer with slots, which copies fill for later iterations of a loop, is read like one that is
 //! filled in each iteration ([`ring`]).
 //!
-//! A factor that an atom takes from global memory has no copy: the lane that loads an element of its
-//! fragment asks the guards for it, and takes zero where they fail ([`direct`]).
+//! A factor that an atom takes from global memory has no copy: the lane that loads an element of
+//! its fragment asks the guards for it, and takes zero where they fail ([`direct`]).
 //!
 //! To this end a copy writes its whole buffer: the array's cells where they exist and are needed,
 //! filling elsewhere. A guard is dropped only if it is proved that everything read without it was
@@ -24,8 +24,8 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, HardwareAxis,
-    Instruction, Kind, Name, Part, Reduce, ReductionOp, Role, UnaryOp, arithmetic,
+    AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, HardwareAxis, Instruction, Kind,
+    Name, Part, Reduce, ReductionOp, Role, UnaryOp, arithmetic,
 };
 use loopwright_legality::Presence;
 use loopwright_poly::System;
@@ -35,7 +35,7 @@ mod ring;
 
 use direct::Factor;
 
-use crate::analyse::analysis::{Analysis, Filling, Guard, PartInfo, reduction};
+use crate::analyse::analysis::{Analysis, Chosen, Filling, Guard, PartInfo, reduction};
 
 /// Drops the guards of partial tiles from updates, and lets the copies that they read fill their
 /// whole buffers.
@@ -79,7 +79,7 @@ pub(crate) fn is_of_block(name: &Name) -> bool {
 struct Plan {
     guards: Vec<Guard>,
     copies: Vec<(usize, Vec<Guard>, Filling)>,
-    chosen: Vec<(Access, Vec<Guard>)>,
+    chosen: Vec<Chosen>,
 }
 
 /// A copy that fills the buffer of one of the update's reads.
@@ -128,14 +128,57 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
     if !zero && (!direct.is_empty() || sources.iter().any(|s| analysis.copies_asynchronously(s.number))) {
         return Ok(None);
     }
-    // What is the same for a whole tile, the loops around both the update and a copy, may guard it.
-    // Copies stand in different loops: those around all of them are tried first, then those around
-    // fewer.
-    let mut depths: BTreeSet<usize> = sources.iter().map(|s| s.around.len()).collect();
-    depths.extend(direct.iter().map(|factor| factor.around));
-    let mut best: Option<(Vec<Guard>, usize, Vec<(Access, Vec<Guard>)>)> = None;
-    for depth in depths {
-        let around = &info.execution.loops[..depth];
+    let asked = Asked { analysis, info, reduced, filling, sources, direct };
+    let Some(Changed { kept, chosen, .. }) = asked.fewest()? else { return Ok(None) };
+    let Asked { filling, sources, .. } = asked;
+    let copies = sources
+        .into_iter()
+        .map(|s| (s.number, s.kept, Filling { guards: s.moved, value: filling.value.clone() }))
+        .collect();
+    Ok(Some(Plan { guards: kept, copies, chosen }))
+}
+
+/// The guards of an update, if some are dropped.
+struct Changed {
+    kept: Vec<Guard>,
+    /// How many of these are not the same for a whole tile.
+    left: usize,
+    chosen: Vec<Chosen>,
+}
+
+/// What is asked about the guards of an update.
+struct Asked<'a, 'k> {
+    analysis: &'a Analysis<'k>,
+    info: &'a PartInfo,
+    /// The names of reduced inames.
+    reduced: BTreeSet<Name>,
+    filling: Choice,
+    sources: Vec<Source>,
+    direct: Vec<Factor>,
+}
+
+impl Asked<'_, '_> {
+    /// As few guards as can be. What is the same for a whole tile, the loops around both the update
+    /// and a copy, may guard it. Copies stand in different loops: those around all of them are
+    /// tried first, then those around fewer.
+    fn fewest(&self) -> Result<Option<Changed>, Diagnostic> {
+        let mut depths: BTreeSet<usize> = self.sources.iter().map(|s| s.around.len()).collect();
+        depths.extend(self.direct.iter().map(|factor| factor.around));
+        let mut best: Option<Changed> = None;
+        for depth in depths {
+            let found = self.within(&self.info.execution.loops[..depth])?;
+            let is_better = |found: &Changed| best.as_ref().is_none_or(|best| found.left < best.left);
+            best = found.filter(is_better).or(best);
+            if best.as_ref().is_some_and(|best| best.left == 0) {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// The guards, if what is the same for a tile is what is in these loops.
+    fn within(&self, around: &[Name]) -> Result<Option<Changed>, Diagnostic> {
+        let Asked { analysis, info, reduced, filling, sources, direct } = self;
         let fixed = |name: &Name| around.contains(name) || is_of_block(name) || analysis.is_parameter(name);
         let split = split(analysis, &info.guards, &fixed)?;
         let (mut kept, mut left) = (split.kept, 0);
@@ -153,7 +196,7 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
                 && (!guard.canonical.names().iter().any(|n| reduced.contains(n))
                     || filling.is_neutral
                         && direct.iter().all(|factor| factor.can_ask(&guard))
-                        && reads_filling(analysis, &kept, &guard.canonical, &sources)?);
+                        && reads_filling(analysis, &kept, &guard.canonical, sources)?);
             if droppable {
                 dropped.push(guard);
             } else {
@@ -161,22 +204,13 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
                 left += 1;
             }
         }
-        let is_better = best.as_ref().is_none_or(|(_, least, _)| left < *least);
-        if !dropped.is_empty() && is_better && reads_what_is_written(analysis, &kept, &sources)? {
-            let chosen = direct.iter().map(|factor| factor.under(analysis, &kept, &dropped));
-            let chosen = chosen.collect::<Result<_, _>>()?;
-            best = Some((kept, left, chosen));
+        if dropped.is_empty() || !reads_what_is_written(analysis, &kept, sources)? {
+            return Ok(None);
         }
-        if matches!(best, Some((_, 0, _))) {
-            break;
-        }
+        let chosen = direct.iter().map(|factor| factor.under(analysis, &kept, &dropped));
+        let chosen = chosen.collect::<Result<_, _>>()?;
+        Ok(Some(Changed { kept, left, chosen }))
     }
-    let Some((kept, _, chosen)) = best else { return Ok(None) };
-    let copies = sources
-        .into_iter()
-        .map(|s| (s.number, s.kept, Filling { guards: s.moved, value: filling.value.clone() }))
-        .collect();
-    Ok(Some(Plan { guards: kept, copies, chosen }))
 }
 
 /// The guards that do not follow from a system.

@@ -31,7 +31,7 @@ use super::{
 /// Drops the guards that would cut boxes which stores of matrices may store as a whole.
 pub(crate) fn store_whole_boxes(analysis: &mut Analysis<'_>) -> Result<(), Diagnostic> {
     for number in 0..analysis.parts.len() {
-        if let Some((guards, filling)) = guards_of_boxes(analysis, number)? {
+        if let Some(Whole { guards, filling }) = guards_of_boxes(analysis, number)? {
             analysis.parts[number].restrict(guards);
             analysis.parts[number].filling = filling;
         }
@@ -39,12 +39,16 @@ pub(crate) fn store_whole_boxes(analysis: &mut Analysis<'_>) -> Result<(), Diagn
     Ok(())
 }
 
-/// The guards that stay around a store of matrices, if others are dropped, and what it stores where
-/// these fail, if that is not what it stores elsewhere.
-fn guards_of_boxes(
-    analysis: &Analysis<'_>,
-    number: usize,
-) -> Result<Option<(Vec<Guard>, Option<Filling>)>, Diagnostic> {
+/// A store of whole boxes.
+struct Whole {
+    /// The guards that stay around it.
+    guards: Vec<Guard>,
+    /// What it stores where others fail, if that is not what it stores elsewhere.
+    filling: Option<Filling>,
+}
+
+/// The guards that stay around a store of matrices, if others are dropped.
+fn guards_of_boxes(analysis: &Analysis<'_>, number: usize) -> Result<Option<Whole>, Diagnostic> {
     let info = &analysis.parts[number];
     let instruction = analysis.instruction(info);
     let ([target], None, Part::Whole | Part::Finish, Via::Matrices) =
@@ -122,7 +126,7 @@ fn guards_of_boxes(
         }
     }
     let filling = (!anywhere).then_some(Filling { guards: mixed, value: Expr::Int(0) });
-    Ok(Some((kept, filling)))
+    Ok(Some(Whole { guards: kept, filling }))
 }
 
 /// When an execution, whose names are primed, is in the same iteration of these loops as another

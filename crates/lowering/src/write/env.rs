@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, rc::Rc};
 use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, Name};
 
 use crate::{
-    analyse::analysis::Guard,
+    analyse::analysis::Chosen,
     program::{Value, VarId},
     schedule::{place::Place, spoken::Names},
 };
@@ -37,7 +37,7 @@ pub(crate) struct Env {
     /// index and the lanes that are its axes.
     pub stored: Option<(Access, usize, Vec<Name>)>,
     /// Elements in whose place zero is taken where guards fail.
-    pub chosen: Rc<[(Access, Vec<Guard>)]>,
+    pub chosen: Rc<[Chosen]>,
     /// The constraints that hold here.
     pub place: Place,
 }

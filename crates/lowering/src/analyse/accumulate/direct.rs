@@ -10,7 +10,7 @@ use loopwright_atom::{Factors, Subscript, matching};
 use loopwright_kernel_ir::{Access, AddressSpace, Array, AtomUse, Constraint, Diagnostic};
 
 use super::{needed, system};
-use crate::analyse::analysis::{Analysis, Guard, PartInfo};
+use crate::analyse::analysis::{Analysis, Chosen, Guard, PartInfo};
 
 /// A factor in global memory.
 pub(super) struct Factor {
@@ -35,7 +35,7 @@ impl Factor {
         analysis: &Analysis<'_>,
         kept: &[Guard],
         dropped: &[Guard],
-    ) -> Result<(Access, Vec<Guard>), Diagnostic> {
+    ) -> Result<Chosen, Diagnostic> {
         let mut own: Vec<Guard> = dropped.iter().filter(|guard| self.can_ask(guard)).cloned().collect();
         let known = system(analysis, kept.iter().chain(&own).map(|guard| &guard.canonical))?;
         // A guard may have kept it from being read elsewhere that cannot be asked for it.

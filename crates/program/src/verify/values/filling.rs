@@ -24,6 +24,7 @@ use loopwright_poly::System;
 
 use super::{
     WrongValue,
+    choices::Chosen,
     forms::{Form, Forms, Node, Op, Place, UnaryOp},
     spec::At,
     walk::Walk,
@@ -45,15 +46,6 @@ pub(super) struct Filling {
     cell: Vec<Aff>,
     /// The loops around, and the names that they count.
     path: Vec<(usize, Vec<Name>)>,
-}
-
-/// An element in whose place a number is taken where these constraints do not all hold.
-#[derive(Clone)]
-pub(super) struct Chosen {
-    place: Place,
-    subscripts: Vec<Form>,
-    holds: Vec<Constraint>,
-    number: Number,
 }
 
 /// An update that runs where a constraint of its instances fails.
@@ -114,75 +106,6 @@ impl Walk<'_, '_, '_> {
         let (true, Some(cell)) = (follows, cell) else { return Ok(None) };
         let (instances, path) = (instances.constraints.clone(), self.path.clone());
         Ok(Some(Filling { number, scope, instances, lanes, cell, path }))
-    }
-
-    /// The value of an update without the choices in it between an element and a constant whose
-    /// conditions hold for all of its instances, and these choices.
-    pub fn without_choices(
-        &mut self,
-        found: Form,
-        leaf: &Leaf,
-        scope: ScopeId,
-    ) -> Result<(Form, Vec<Chosen>), WrongValue> {
-        let mut chosen = Vec::new();
-        let (Some(claim), Part::Update(_)) = (&leaf.instances, leaf.part.part) else {
-            return Ok((found, chosen));
-        };
-        let mut has_choice = false;
-        self.forms.visit(found, &mut |node| has_choice |= matches!(node, Node::Op(Op::Select, ..)));
-        if !has_choice {
-            return Ok((found, chosen));
-        }
-        let own = Coverage::instances(claim, self.reading.context, Some(self.reading));
-        let own = self.system(scope)?.with(&own.map_err(Diagnostic::from)?).map_err(Diagnostic::from)?;
-        let plain = self.forms.without(found, &mut |forms, form| {
-            let Node::Op(Op::Select, _, args) = forms.node(form) else { return None };
-            let [cond, of, other] = args[..] else { return None };
-            let (Node::Element(_, place, subscripts, _), Some(number)) =
-                (forms.node(of), forms.as_number(other))
-            else {
-                return None;
-            };
-            let mut holds = Vec::new();
-            forms.constraints(cond, &mut holds)?;
-            if !own.implies_all(&holds).ok()? {
-                return None;
-            }
-            chosen.push(Chosen { place: place.clone(), subscripts: subscripts.clone(), holds, number });
-            Some(of)
-        });
-        // An element of the same array that is not chosen is another value where the condition fails.
-        let zero = self.forms.number(Number::Bool(false));
-        let others = self.forms.without(found, &mut |forms, form| {
-            matches!(forms.node(form), Node::Op(Op::Select, ..)).then_some(zero)
-        });
-        let mut left = Vec::new();
-        self.forms.elements(others, &mut left);
-        match left.iter().any(|(place, _)| chosen.iter().any(|c| c.place == *place)) {
-            true => Ok((found, Vec::new())),
-            false => Ok((plain, chosen)),
-        }
-    }
-
-    /// The choice of an update that is one of this element.
-    fn choice_of<'o>(
-        &mut self,
-        (place, subscripts): &(Place, Vec<Form>),
-        owed: &'o Owed,
-    ) -> Result<Option<&'o Chosen>, WrongValue> {
-        for chosen in &owed.chosen {
-            if chosen.place != *place || chosen.subscripts.len() != subscripts.len() {
-                continue;
-            }
-            let mut same = true;
-            for (a, b) in chosen.subscripts.iter().zip(subscripts) {
-                same = same && self.same_subscript(*a, *b, owed.scope)?;
-            }
-            if same {
-                return Ok(Some(chosen));
-            }
-        }
-        Ok(None)
     }
 
     /// Whether an update that runs for more than its instances adds nothing there.
@@ -268,7 +191,7 @@ impl Walk<'_, '_, '_> {
         let mut fillings: Vec<(Place, Vec<Filling>)> = Vec::new();
         let mut choices: Vec<Option<&Chosen>> = Vec::new();
         for element in read {
-            choices.push(self.choice_of(element, owed)?);
+            choices.push(self.choice_of(element, &owed.chosen, owed.scope)?);
         }
         for ((place, _), choice) in read.iter().zip(&choices) {
             if choice.is_some() {
@@ -561,7 +484,7 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
 
 impl Forms {
     /// The elements of the kernel's arrays in a form.
-    fn elements(&self, form: Form, found: &mut Vec<(Place, Vec<Form>)>) {
+    pub fn elements(&self, form: Form, found: &mut Vec<(Place, Vec<Form>)>) {
         match self.node(form) {
             Node::Element(_, place, subscripts, _) => found.push((place.clone(), subscripts.clone())),
             Node::Sum(_, terms) => {
