@@ -542,9 +542,14 @@ impl Check<'_, '_> {
                         if !is_right {
                             let at = (lane, number, k);
                             let why = self.differs(operand, at, &wanted, found, factor);
+                            // Other conditions may choose the same.
+                            let element = |cell: &[Aff]| -> Vec<Aff> {
+                                cell.iter().take(factor.subscripts.len()).cloned().collect()
+                            };
                             let shown = match found {
                                 Some((memory, cell)) => {
-                                    *memory != factor.memory || self.are_apart(cell, &wanted)?
+                                    *memory != factor.memory
+                                        || self.are_apart(&element(cell), &element(&wanted))?
                                 }
                                 None => true,
                             };
