@@ -189,7 +189,8 @@ fn or_zero(value: &Value) -> Option<&Value> {
 }
 
 /// The subscripts of what is touched and, where zero may take its place, the functions that are not
-/// negative where it does not. Two accesses for which all of these are the same give the same value.
+/// negative where it does not. Two accesses for which all of these are the same give the same
+/// value.
 pub(super) fn cell_and_choices(touch: &Touch) -> Vec<Option<Aff>> {
     let of_choice = |c: &Constraint| (c.kind == Kind::Ge).then(|| c.aff.clone());
     let choices = match &touch.choices {
