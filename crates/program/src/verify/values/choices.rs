@@ -62,7 +62,7 @@ impl Walk<'_, '_, '_> {
             chosen.push(Chosen { place: place.clone(), subscripts: subscripts.clone(), holds, number });
             Some(of)
         });
-        // An element of the same array that is not chosen is another value where the condition fails.
+        // An element of the same array that is not chosen is another value where that fails.
         let zero = self.forms.number(Number::Bool(false));
         let others = self.forms.without(found, &mut |forms, form| {
             matches!(forms.node(form), Node::Op(Op::Select, ..)).then_some(zero)
