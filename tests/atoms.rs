@@ -88,12 +88,16 @@ add_prefetch(b, [j_warp, j_box_reg, {}lane, k_box])
     (kernel, pipeline)
 }
 
-/// A product of the types of an atom, as declared and lowered to it.
-fn by_atom(name: &str) -> (LoopKernel, Program) {
+/// A product of the types of an atom, as declared and lowered to it; its factors in shared memory,
+/// or where they are.
+fn by_atom(name: &str, copied: bool) -> (LoopKernel, Program) {
     let atom = library(name).expect("it has a name");
     let dtype = |operand| atom.operand(operand).dtype.to_string();
     let [a, b, d] = [Operand::A, Operand::B, Operand::D].map(dtype);
-    let (kernel, pipeline) = shared([&a, &b, &d], name, atom.shape());
+    let (kernel, mut pipeline) = shared([&a, &b, &d], name, atom.shape());
+    if !copied {
+        pipeline = pipeline.split("add_prefetch").next().unwrap_or_default().to_string();
+    }
     let declared = parse(&kernel);
     let program = program(&transformed(&declared, &pipeline));
     (declared, program)
@@ -101,8 +105,8 @@ fn by_atom(name: &str) -> (LoopKernel, Program) {
 
 #[test]
 fn each_atom_computes_what_is_declared() {
-    for name in all().iter().map(|atom| atom.name().as_str()) {
-        let (declared, program) = by_atom(name);
+    for (name, copied) in all().iter().flat_map(|atom| [true, false].map(|copied| (atom.name(), copied))) {
+        let (declared, program) = by_atom(name, copied);
         assert!(program.to_text().contains(&format!("mma {name}(")), "{name}: the atom is called");
         for (m, n, l) in [(1, 1, 1), (16, 16, 32), (17, 33, 41), (5, 40, 0), (40, 9, 16)] {
             check::run(&declared, &program, &sizes(&[("m", m), ("n", n), ("l", l)]))
@@ -190,8 +194,8 @@ fn a_ring_whose_slots_are_not_filled_is_refused_and_computes_something_else() {
 #[test]
 fn the_printed_calls_compute_what_is_declared() {
     let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
-    for name in all().iter().map(|atom| atom.name().as_str()) {
-        let (declared, program) = by_atom(name);
+    for (name, copied) in all().iter().flat_map(|atom| [true, false].map(|copied| (atom.name(), copied))) {
+        let (declared, program) = by_atom(name, copied);
         for (m, n, l) in [(16, 16, 32), (17, 33, 41)] {
             check::run_text(&checker, &declared, &program, &sizes(&[("m", m), ("n", n), ("l", l)]))
                 .unwrap_or_else(|f| panic!("{name}, {m} x {n} x {l}: {}: {}", f.kind, f.text));
@@ -333,11 +337,13 @@ fn what_is_no_product_of_the_atom_is_refused() {
 #[test]
 fn boxes_that_a_guard_may_cut_are_refused_when_lowered() {
     let (kernel, pipeline) = shared(["bf16", "bf16", "f32"], "mma_m16n8k16_bf16", [16, 8, 16]);
-    // Without copies, nothing fills partial tiles.
+    // Where one row ends, others go on: their factors cannot be zero.
     let steps: String =
         pipeline.lines().filter(|l| !l.starts_with("add_prefetch")).map(|l| format!("{l}\n")).collect();
-    let refused =
-        lower(&transformed(&parse(&kernel), &steps), LowerOptions::default()).expect_err("it is cut");
+    let triangle = kernel.replace("0 <= k < l", "0 <= k <= i").replace("assume", "assume m <= l and");
+    let refused = lower(&transformed(&parse(&triangle), &steps), LowerOptions::default())
+        .map(|_| ())
+        .expect_err("it is cut");
     assert_eq!(refused.code, "atom-guard", "{refused}");
     // A statement beside the updates in the loop over k.
     let steps = format!("{pipeline}split_iname(k_outer, 2, outer=ko, inner=ki)\n");
@@ -371,4 +377,229 @@ fn lanes_that_load_what_others_have_filled_wait_for_them() {
     let program = program(&kernel);
     assert!(program.to_text().contains("barrier block \"twice writes t, product.update reads it\""));
     check::run(&declared, &program, &sizes(&[])).unwrap_or_else(|d| panic!("{d:?}"));
+}
+
+/// Copies of the two factors stand in different loops, or in none: each is filled where it stands.
+#[test]
+fn partial_tiles_are_filled_by_copies_in_different_loops() {
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    let kernel = |arguments: &str, domain: &str, assumed: &str, target: &str, of_a: &str| {
+        format!(
+            "\
+kernel product({arguments})
+assume {assumed}
+domain {{ {domain} and 0 <= j < n }}
+domain {{ [k] : 0 <= k < 16 }}
+{target} = sum(k, cast(f32, {of_a}) * cast(f32, b[j, k])) + bias[j] {{id=product}}
+"
+        )
+    };
+    let plain = kernel(
+        "a: bf16[m, 16], b: bf16[n, 16], bias: f32[n], c: f32[m, n], m: i32, n: i32",
+        "[i, j] : 0 <= i < m",
+        "0 <= m and 0 <= n",
+        "c[i, j]",
+        "a[i, k]",
+    );
+    let batched = kernel(
+        "a: bf16[q, m, 16], b: bf16[n, 16], bias: f32[n], c: f32[q, m, n], q: i32, m: i32, n: i32",
+        "[p, i, j] : 0 <= p < q and 0 <= i < m",
+        "0 <= q and 0 <= m and 0 <= n",
+        "c[p, i, j]",
+        "a[p, i, k]",
+    );
+    // Of each number another number of rows, which may be none.
+    let triangle = batched.replace("0 <= i < m", "0 <= i < m and i <= 5*p");
+    let tiles =
+        "split_iname(i, 16, outer=i_tile, inner=i_box)\nsplit_iname(j, 8, outer=j_tile, inner=j_box)\n";
+    let done = "\
+tensorize(product, mma_m16n8k16_bf16, m=i_box, n=j_box, k=k)
+add_prefetch(a, [i_box_reg, lane, k])
+add_prefetch(b, [j_box_reg, lane, k])
+";
+    let cases = [
+        // One tile of `a` for all of a block's tiles of `b`.
+        (&plain, "reorder(j_tile, i_box)\ntag_inames(i_tile: block.x)\n"),
+        // Two blocks take turns with the tiles of `a`, each with one tile of `b`.
+        (
+            &plain,
+            "split_iname(i_tile, 2, outer=i_turn, inner=i_block)\n\
+             tag_inames(i_block: block.x, j_tile: block.y)\n",
+        ),
+        // From the last turn down.
+        (
+            &plain,
+            "split_iname(i_tile, 2, outer=i_turn, inner=i_block)\nreverse(i_turn)\n\
+             tag_inames(i_block: block.x, j_tile: block.y)\n",
+        ),
+        // A block has the same weights for all products of a batch.
+        (&batched, "tag_inames(i_tile: block.x, j_tile: block.y)\n"),
+        (&triangle, "tag_inames(i_tile: block.x, j_tile: block.y)\n"),
+    ];
+    for (text, steps) in cases {
+        let declared = parse(text);
+        let steps = format!("{tiles}{steps}{done}");
+        let program = program(&transformed(&declared, &steps));
+        assert!(program.to_text().contains("mma mma_m16n8k16_bf16("), "{steps}");
+        for (m, n) in [(1, 1), (16, 8), (33, 21), (70, 9)] {
+            let sizes = sizes(&[("q", 3), ("m", m), ("n", n)]);
+            check::run(&declared, &program, &sizes)
+                .and_then(|_| check::run_text(&checker, &declared, &program, &sizes))
+                .unwrap_or_else(|f| panic!("{text}{steps}\n{m} x {n}: {}: {}", f.kind, f.text));
+        }
+    }
+}
+
+/// A product whose factors are read from global memory, also beyond whole boxes.
+const IN_PLACE: &str = "\
+kernel product(a: bf16[m, l], b: bf16[n, l], bias: f32[n], c: f32[m, n], m: i32, n: i32, l: i32)
+assume 0 <= m and 0 <= n and 0 <= l
+domain { [i, j] : 0 <= i < m and 0 <= j < n }
+domain { [k] : 0 <= k < l }
+c[i, j] = sum(k, cast(f32, a[i, k]) * cast(f32, b[j, k])) + bias[j] {id=product}
+";
+
+const STEPS_IN_PLACE: &str = "\
+split_iname(i, 16, outer=i_tile, inner=i_box)
+split_iname(j, 8, outer=j_tile, inner=j_box)
+split_iname(k, 16, outer=k_outer, inner=k_box)
+tag_inames(i_tile: block.y, j_tile: block.x)
+tensorize(product, mma_m16n8k16_bf16, m=i_box, n=j_box, k=k_box)
+";
+
+#[test]
+fn partial_tiles_of_factors_in_place_are_zeros() {
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    let one_array = IN_PLACE.replace("b: bf16[n, l], ", "").replace("b[j, k]", "a[j, k]");
+    let one_array = one_array.replace("assume", "assume n <= m and");
+    // Half of the results; `b` has no more rows than these need.
+    let triangle =
+        IN_PLACE.replace("0 <= j < n", "0 <= j <= i").replace("[n", "[m").replace("m, n]", "m, m]");
+    let batched = IN_PLACE
+        .replace("a: bf16[m", "a: bf16[q, m")
+        .replace("c: f32[m", "c: f32[q, m")
+        .replace("m: i32", "q: i32, m: i32")
+        .replace("[i, j] : ", "[p, i, j] : 0 <= p < q and ")
+        .replace("c[i", "c[p, i")
+        .replace("a[i", "a[p, i");
+    let turns = STEPS_IN_PLACE
+        .replace("i_tile: block.y", "i_block: block.y")
+        .replace("tag_inames", "split_iname(i_tile, 2, outer=i_turn, inner=i_block)\ntag_inames");
+    let triangular = format!("reorder(i, j)\n{STEPS_IN_PLACE}");
+    // One factor in place, the other one copied.
+    let mixed = format!("{STEPS_IN_PLACE}add_prefetch(b, [j_box_reg, lane, k_box])\n");
+    let cases = [
+        (IN_PLACE, STEPS_IN_PLACE),
+        (IN_PLACE, &turns),
+        (IN_PLACE, &mixed),
+        (&one_array, STEPS_IN_PLACE),
+        (&triangle, &triangular),
+        (&batched, STEPS_IN_PLACE),
+    ];
+    for (text, steps) in cases {
+        let declared = parse(text);
+        let program = program(&transformed(&declared, steps));
+        assert!(program.to_text().contains("mma mma_m16n8k16_bf16("), "{steps}");
+        for (m, n, l) in [(1, 1, 1), (16, 8, 16), (33, 21, 41), (18, 9, 0)] {
+            let sizes = sizes(&[("q", 2), ("m", m), ("n", n), ("l", l)]);
+            check::run(&declared, &program, &sizes)
+                .and_then(|_| check::run_text(&checker, &declared, &program, &sizes))
+                .unwrap_or_else(|f| panic!("{text}{steps}\n{m} x {n} x {l}: {}: {}", f.kind, f.text));
+        }
+    }
+}
+
+/// What is spoilt of it: the text before and after, and a part of the refusal.
+const SPOILT_IN_PLACE: [(&str, &str, &str); 7] = [
+    // A lane asks for another row, or another column.
+    (
+        "a_frag[2] = if(i_tile * 16 + lane quo 4 < m - 8",
+        "a_frag[2] = if(i_tile * 16 + lane quo 4 < m",
+        "if m - 16*block.y - 1 >= 0 and l - 16*k_outer",
+    ),
+    (
+        "a_frag[2] = if(i_tile * 16 + lane quo 4 < m - 8",
+        "a_frag[2] = if(i_tile * 16 + lane quo 4 < m - 9",
+        "where the contract reads a[16*block.y + 8, ",
+    ),
+    ("j_box_lane * 2 < l - 9, b[", "j_box_lane * 2 < l - 10, b[", "as `b`"),
+    // It does not ask.
+    (
+        "if(j_tile * 8 + lane quo 4 < n and k_outer * 16 + j_box_lane * 2 < l - 9, \
+         b[j_tile * 8 + lane quo 4, k_outer * 16 + j_box_lane * 2 + 9], 0.0bf16)",
+        "b[j_tile * 8 + lane quo 4, k_outer * 16 + j_box_lane * 2 + 9]",
+        "as `b`",
+    ),
+    // The contract takes something else than zero, or leaves out results or terms.
+    (
+        "if(i.1 < m and k < l, a[i.1, k], 0.0bf16)",
+        "if(i.1 < m and k < l, a[i.1, k], 1.0bf16)",
+        "does not add a product",
+    ),
+    (
+        "if(i.1 < m and k < l, a[i.1, k], 0.0bf16)",
+        "if(i.1 + 1 < m and k < l, a[i.1, k], 0.0bf16)",
+        "where the contract reads a[",
+    ),
+    (
+        "if(j.1 < n and k < l, b[j.1, k], 0.0bf16)",
+        "if(j.1 < n and k + 1 < l, b[j.1, k], 0.0bf16)",
+        "where the contract reads b[",
+    ),
+];
+
+#[test]
+fn spoilt_choices_of_factors_in_place_are_refused() {
+    let declared = parse(IN_PLACE);
+    let kernel = transformed(&declared, STEPS_IN_PLACE);
+    let text = program(&kernel).to_text();
+    for (from, to, part) in SPOILT_IN_PLACE {
+        let spoilt = text.replacen(from, to, 1);
+        assert_ne!(spoilt, text, "{from}\n{text}");
+        let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{from}\n{d}"));
+        let refused = refusal(&kernel, &spoilt);
+        assert!(refused.contains(part), "{from} -> {to}\n{refused}");
+    }
+    // Contract and loads alike, by a condition that leaves out the last term.
+    let spoil = |replacements: &[(&str, &str)]| {
+        let mut spoilt = text.clone();
+        for (from, to) in replacements {
+            let before = spoilt.clone();
+            spoilt = spoilt.replace(from, to);
+            assert_ne!(spoilt, before, "{from}\n{text}");
+        }
+        refusal(&kernel, &Program::parse(&spoilt).unwrap_or_else(|d| panic!("{d}\n{spoilt}")))
+    };
+    let fewer: Vec<(String, String)> = [0, 1, 8, 9]
+        .iter()
+        .rev()
+        .map(|less| {
+            let end = |less: i32| if less == 0 { "l, ".to_string() } else { format!("l - {less}, ") };
+            (format!("j_box_lane * 2 < {}", end(*less)), format!("j_box_lane * 2 < {}", end(less + 1)))
+        })
+        .collect();
+    let mut replaced = vec![("k < l, ", "k < l - 1, ")];
+    replaced.extend(fewer.iter().map(|(from, to)| (from.as_str(), to.as_str())));
+    let why = spoil(&replaced);
+    assert!(why.contains("product.update does not compute its value"), "{why}");
+}
+
+/// Zeros for one factor alone do not add zero where the other one is infinite or no number.
+#[test]
+fn zeros_for_one_factor_alone_are_refused() {
+    let longer = IN_PLACE.replace("b: bf16[n, l]", "b: bf16[n, l + 16]");
+    let declared = parse(&longer);
+    let kernel = transformed(&declared, STEPS_IN_PLACE);
+    let text = program(&kernel).to_text();
+    // The conditions on `k`, of the contract and of each load of an element of `b`.
+    let mut spoilt = text.replace("j.1 < n and k < l, b[", "j.1 < n, b[");
+    for line in text.lines().filter(|line| line.contains("store b_frag[")) {
+        let Some((before, rest)) = line.split_once(" and k_outer") else { continue };
+        let (_, after) = rest.split_once(", b[").expect("it loads an element of `b`");
+        spoilt = spoilt.replace(line, &format!("{before}, b[{after}"));
+    }
+    assert_eq!(text.matches("< l").count() - spoilt.matches("< l").count(), 5, "{spoilt}");
+    let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{d}\n{spoilt}"));
+    let why = refusal(&kernel, &spoilt);
+    assert!(why.contains("may add to a result where product.update has no instances"), "{why}");
 }

@@ -405,6 +405,27 @@ fn of_structs() -> Diagnostic {
     refusal(loopwright::runtime::export(&kernel, arch, &args, &Default::default()))
 }
 
+/// Instructions that an architecture does not have.
+fn of_architectures() -> Vec<Diagnostic> {
+    let fp8 = "kernel k(a: e4m3[16, 32], b: e4m3[8, 32], c: f32[16, 8])\n\
+               domain { [i, j] : 0 <= i < 16 and 0 <= j < 8 }\n\
+               domain { [k] : 0 <= k < 32 }\n\
+               c[i, j] = sum(k, cast(f32, a[i, k]) * cast(f32, b[j, k])) {id=product}\n";
+    let bf16 = "kernel k(a: bf16[16, 16], b: bf16[8, 16], c: bf16[16, 8])\n\
+                domain { [i, j] : 0 <= i < 16 and 0 <= j < 8 }\n\
+                domain { [k] : 0 <= k < 16 }\n\
+                c[i, j] = cast(bf16, sum(k, cast(f32, a[i, k]) * cast(f32, b[j, k]))) {id=product}\n";
+    let stored = "tensorize(product, mma_m16n8k16_bf16, m=i, n=j, k=k)\n\
+                  buffer_array(c, [i_reg, lane, j_reg], space=shared, init=none)\n\
+                  store_matrices(product)\n";
+    let by = "tensorize(product, mma_m16n8k32_e4m3, m=i, n=j, k=k)\n";
+    let of = |text: &str, steps: &str| {
+        let transformed = Pipeline::parse(steps).and_then(|p| p.apply(&kernel(text))).unwrap();
+        refusal(compile_for(&transformed, Arch::SM_80, &Default::default(), &CompileOptions::default()))
+    };
+    vec![of(fp8, by), of(bf16, stored)]
+}
+
 fn of_kernels_as_data() -> Vec<Diagnostic> {
     let declare = |text: &str, change: fn(&mut loopwright::ir::KernelData)| {
         let mut data = (*kernel(text)).clone();
@@ -493,6 +514,7 @@ fn pinned_texts() {
         ("plain interpreter", of_the_interpreter()),
         ("kernels as data", of_kernels_as_data()),
         ("structs", vec![of_structs()]),
+        ("architectures", of_architectures()),
         ("tuner", of_the_tuner()),
         ("segments", of_the_segments()),
     ];

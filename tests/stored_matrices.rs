@@ -243,3 +243,120 @@ fn boxes_of_partial_tiles_are_stored_whole() {
     let Finding::Unknown(why) = verify_kernel(&kernel, &reads) else { panic!("it reads what is stored") };
     assert!(why.to_string().contains("may store what is read"), "{why}");
 }
+
+/// Rows of a product that two blocks take turns with, the last tile in part; each row is scaled,
+/// which only exists for rows that do.
+const TURNS: &str = "\
+kernel turns(a: bf16[m, 16], b: bf16[8, 16], s: f32[m], c: bf16[m, 8], m: i32)
+assume 0 <= m
+domain { [i, j] : 0 <= i < m and 0 <= j < 8 }
+domain { [k] : 0 <= k < 16 }
+c[i, j] = cast(bf16, s[i] * sum(k, cast(f32, a[i, k]) * cast(f32, b[j, k]))) {id=product}
+";
+
+const STEPS_OF_TURNS: &str = "\
+split_iname(i, 16, outer=i_tile, inner=i_inner)
+split_iname(i_tile, 2, outer=i_turn, inner=i_block)
+tag_inames(i_block: block.x)
+tensorize(product, mma_m16n8k16_bf16, m=i_inner, n=j, k=k)
+add_prefetch(a, [i_inner_reg, lane, k])
+add_prefetch(b, [lane, j_reg, k])
+buffer_array(c, [i_inner_reg, lane, j_reg], space=shared, init=none)
+store_matrices(product)
+";
+
+/// What is spoilt of it: the text before and after, a part of the refusal, and whether a run with
+/// 41 rows shows it.
+const SPOILT_TURNS: [(&str, &str, &str, bool); 6] = [
+    // Zeros in place of a result, of all of them, and results in place of others.
+    ("if(i.2 < m, cast(bf16,", "if(i.2 + 1 < m, cast(bf16,", "does not compute its value", true),
+    ("if(i.2 < m, cast(bf16,", "if(m <= i.2, cast(bf16,", "does not compute its value", true),
+    ("s[i.2] * acc[i_inner_reg.2, j_reg.2]", "s[i.2] * acc[i_inner_reg.2, 0]", "does not compute", true),
+    // A scale that is none.
+    ("if(i.2 < m, cast(bf16,", "if(i.2 <= m, cast(bf16,", "axis 0 of `s`", true),
+    // The next turn stores before this one's results, or those of other lanes, have been read.
+    (
+        "    barrier block \"a_fetch writes a_tile, product.update reads it\"\n",
+        "",
+        "no barrier is between",
+        true,
+    ),
+    (
+        "    barrier block \"product.finish writes c_buf, c_store reads it\"\n",
+        "",
+        "no barrier is between",
+        true,
+    ),
+];
+
+#[test]
+fn boxes_are_stored_whole_in_turns_and_where_their_values_read_memory() {
+    let declared = parse(TURNS);
+    let kernel = transformed(&declared, STEPS_OF_TURNS);
+    let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    let sizes = |m: i64| BTreeMap::from([(Name::new("m"), m)]);
+    for m in [1, 16, 17, 32, 41, 70] {
+        check::run(&declared, &program, &sizes(m)).unwrap_or_else(|f| panic!("{m}: {}", f.text));
+        check::run_text(&checker, &declared, &program, &sizes(m))
+            .unwrap_or_else(|f| panic!("{m}: {}", f.text));
+    }
+    let text = program.to_text();
+    for (from, to, part, shows) in SPOILT_TURNS {
+        let spoilt = text.replacen(from, to, 1);
+        assert!(text != spoilt, "{from}\n{text}");
+        let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{from}\n{d}"));
+        let refused = match verify_kernel(&kernel, &spoilt) {
+            Finding::Proved { .. } => panic!("{from} -> {to} is proved"),
+            Finding::Refuted(why) | Finding::Unknown(why) => why.to_string(),
+        };
+        assert!(refused.contains(part), "{from} -> {to}\n{refused}");
+        assert_eq!(check::run(&declared, &spoilt, &sizes(41)).is_err(), shows, "{from} -> {to}");
+    }
+    // What a turn before has stored, in a row that is none of the array then: no instance reads it.
+    let reads = text.replacen("    private acc", "    private read: bf16[1]\n    private acc", 1).replacen(
+        "        for i_inner_reg: i32 = 0 to 2 unroll {",
+        "        store read[0] = c_buf[15, 0]\n        for i_inner_reg: i32 = 0 to 2 unroll {",
+        1,
+    );
+    let reads = Program::parse(&reads).unwrap_or_else(|d| panic!("{d}\n{reads}"));
+    let Finding::Unknown(why) = verify_kernel(&kernel, &reads) else { panic!("it reads what is stored") };
+    assert!(why.to_string().contains("may store what is read"), "{why}");
+}
+
+/// The last tile comes first: what is stored behind the end would be read by later turns, if they
+/// did not store these rows themselves. Neither lowering nor the check follows that.
+#[test]
+fn boxes_of_turns_downwards_are_not_stored_whole() {
+    let declared = parse(&TURNS.replace("s[i] * ", ""));
+    let downwards = STEPS_OF_TURNS.replace("tag_inames", "reverse(i_turn)\ntag_inames");
+    let kernel = transformed(&declared, &downwards);
+    let refused = lower(&kernel, LowerOptions::default()).expect_err("it is refused");
+    assert_eq!(refused.code, "matrix-store", "{refused}");
+    // What each lane stores by itself is guarded. Without the guard it stores rows that do not
+    // exist: of turns upwards these are the last ones, so that nothing reads them.
+    let unguarded = |steps: &str| {
+        let plain = transformed(&declared, &steps.replace("store_matrices(product)\n", ""));
+        let program = lower(&plain, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
+        let text = program.to_text();
+        let (before, leaf) = text.split_once("leaf product.finish \"").expect("it finishes");
+        let (head, rows) = leaf.split_once("\n    runs ").expect("it has instances");
+        let (rows, after) = rows.split_once('\n').expect("it goes on");
+        let (of_rows, others) = rows.split_once(" and ").expect("others");
+        // The first rows are `from <= i < to`.
+        let (from, _) = of_rows.rsplit_once(" < ").expect("rows end");
+        let allowed = format!("{from} and {others}");
+        let after = after.replacen("if i.2 < m \"the last tile of i may be partial\" {", "if 0 < 1 {", 1);
+        let text =
+            format!("{before}leaf product.finish \"{head}\n    runs {rows}\n    allowed {allowed}\n{after}");
+        let program = Program::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        // Only where a kernel asks for matrices, boxes may be stored whole.
+        let kernel = transformed(&declared, steps);
+        (text, verify_kernel(&kernel, &program))
+    };
+    let (text, upwards) = unguarded(STEPS_OF_TURNS);
+    assert!(matches!(upwards, Finding::Proved { .. }), "{upwards}\n{text}");
+    let (text, downwards) = unguarded(&downwards);
+    let Finding::Unknown(why) = downwards else { panic!("{downwards}\n{text}") };
+    assert!(why.to_string().contains("may store what is read"), "{why}");
+}

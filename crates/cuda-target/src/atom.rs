@@ -1,10 +1,15 @@
 //! Atoms as functions around the instruction in PTX, and their calls.
 
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
 use loopwright_atom::{Atom, Operand};
 use loopwright_kernel_ir::{DType, Name};
 use loopwright_program::{MemRef, Stmt};
 
-use crate::{context::Context, dialect::Dialect, types::c_type};
+use crate::{UsedInstruction, context::Context, dialect::Dialect, types::c_type};
 
 impl Context<'_> {
     /// The call of an atom's function: the elements of the accumulator, then the two fragments.
@@ -71,6 +76,26 @@ impl Context<'_> {
     }
 }
 
+/// The loads or stores of matrices that a text calls.
+type Matrices = BTreeSet<(DType, u8, bool)>;
+
+/// The first architecture with `ldmatrix`, and that with `stmatrix`.
+const LOADS_SINCE: u32 = 75;
+const STORES_SINCE: u32 = 90;
+
+/// The instructions behind these functions.
+pub(crate) fn used(
+    loads: &Matrices,
+    stores: &Matrices,
+    atoms: &BTreeMap<Name, Arc<Atom>>,
+) -> Vec<UsedInstruction> {
+    let of = |name: &str, since: u32| UsedInstruction { name: Name::new(name), since };
+    let loads = (!loads.is_empty()).then(|| of("ldmatrix", LOADS_SINCE));
+    let stores = (!stores.is_empty()).then(|| of("stmatrix", STORES_SINCE));
+    let atoms = atoms.values().map(|atom| of(atom.name().as_str(), atom.since()));
+    loads.into_iter().chain(stores).chain(atoms).collect()
+}
+
 /// The name of the function that stores matrices.
 fn store_matrices(count: u8, transposed: bool) -> String {
     let transposed = if transposed { "_transposed" } else { "" };
@@ -88,7 +113,7 @@ pub(crate) fn stored_matrices(dtype: DType, count: u8, transposed: bool, dialect
     format!(
         "// Stores {count} matrices of 8 x 8 elements for a warp: lane 8*i + r gives row r of matrix i, each lane\n\
          // two neighbours of a row of each{what}.\n\
-         // For sm_90 and later.\n\
+         // For sm_{STORES_SINCE} and later.\n\
          __device__ __forceinline__ void {name}({t} *row, const {t} *from) {{\n    \
              const unsigned int *words = reinterpret_cast<const unsigned int *>(from);\n    \
              const unsigned int at = static_cast<unsigned int>(__cvta_generic_to_shared(row));\n    \

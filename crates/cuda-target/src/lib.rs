@@ -73,6 +73,15 @@ impl KernelInfo {
     }
 }
 
+/// A hardware instruction that a text uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsedInstruction {
+    /// Its name: that of an atom, or `ldmatrix` or `stmatrix`.
+    pub name: Name,
+    /// The first architecture that has it, as 80 for sm_80.
+    pub since: u32,
+}
+
 /// A program printed as CUDA C, with what a launch of its kernels needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaSource {
@@ -82,6 +91,8 @@ pub struct CudaSource {
     pub kernels: Vec<KernelInfo>,
     /// For each line of the text, the leaf of the program that it comes from, if any.
     pub map: Vec<Option<LeafId>>,
+    /// The instructions in it that not every architecture has, each once.
+    pub instructions: Vec<UsedInstruction>,
 }
 
 impl CudaSource {
@@ -204,6 +215,7 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
             paragraph(&mut lines, definition.join("\n"));
         }
     }
+    let instructions = atom::used(&matrices.borrow(), &stored_matrices.borrow(), &atoms.borrow());
     for (dtype, count, transposed) in matrices.into_inner() {
         paragraph(&mut lines, atom::matrices(dtype, count, transposed, dialect));
     }
@@ -241,5 +253,5 @@ pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Dia
     lines.0.append(&mut body.0);
     let map = lines.0.iter().map(|(_, leaf)| *leaf).collect();
     let text = lines.0.into_iter().flat_map(|(line, _)| [line, "\n".into()]).collect();
-    Ok(CudaSource { text, kernels, map })
+    Ok(CudaSource { text, kernels, map, instructions })
 }

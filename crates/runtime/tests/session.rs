@@ -216,5 +216,9 @@ fn main() -> ExitCode {
         "binaries_for_other_architectures",
         compiled::binaries_for_other_architectures,
     ));
+    trials.push(Trial::ignorable_test(
+        "instructions_of_later_architectures_are_refused",
+        compiled::instructions_of_later_architectures_are_refused,
+    ));
     libtest_mimic::run(&options, trials).exit_code()
 }

@@ -13,6 +13,9 @@
 //! A buffer with slots, which copies fill for later iterations of a loop, is read like one that is
 //! filled in each iteration ([`ring`]).
 //!
+//! A factor that an atom takes from global memory has no copy: the lane that loads an element of
+//! its fragment asks the guards for it, and takes zero where they fail ([`direct`]).
+//!
 //! To this end a copy writes its whole buffer: the array's cells where they exist and are needed,
 //! filling elsewhere. A guard is dropped only if it is proved that everything read without it was
 //! written before, in the same iteration of the loops around both, and that only filling is read
@@ -27,9 +30,12 @@ use loopwright_kernel_ir::{
 use loopwright_legality::Presence;
 use loopwright_poly::System;
 
+mod direct;
 mod ring;
 
-use crate::analyse::analysis::{Analysis, Filling, Guard, PartInfo, reduction};
+use direct::Factor;
+
+use crate::analyse::analysis::{Analysis, Chosen, Filling, Guard, PartInfo, reduction};
 
 /// Drops the guards of partial tiles from updates, and lets the copies that they read fill their
 /// whole buffers.
@@ -37,6 +43,7 @@ pub(crate) fn fill_partial_tiles(analysis: &mut Analysis<'_>) -> Result<(), Diag
     for update in 0..analysis.parts.len() {
         let Some(plan) = plan(analysis, update)? else { continue };
         analysis.parts[update].restrict(plan.guards);
+        analysis.parts[update].chosen = plan.chosen;
         for (number, guards, filling) in plan.copies {
             analysis.parts[number].restrict(guards);
             analysis.parts[number].filling = Some(filling);
@@ -72,6 +79,7 @@ pub(crate) fn is_of_block(name: &Name) -> bool {
 struct Plan {
     guards: Vec<Guard>,
     copies: Vec<(usize, Vec<Guard>, Filling)>,
+    chosen: Vec<Chosen>,
 }
 
 /// A copy that fills the buffer of one of the update's reads.
@@ -111,41 +119,109 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
     if !plain {
         return Ok(None);
     }
-    let Some(sources) = sources(analysis, update)? else { return Ok(None) };
-    // The loops around both the update and the copies.
-    let around: BTreeSet<&Name> = match sources.iter().map(|s| s.around.len()).min() {
-        Some(depth) => info.execution.loops[..depth].iter().collect(),
-        None => return Ok(None),
-    };
-    let fixed = |name: &Name| around.contains(name) || is_of_block(name) || analysis.is_parameter(name);
-    let split = split(analysis, &info.guards, &fixed)?;
+    let direct = direct::factors(analysis, info)?;
+    let Some(sources) = sources(analysis, update, &direct)? else { return Ok(None) };
     let reduced: BTreeSet<Name> = names_of(analysis, reduce.inames.iter())?;
     let Some(filling) = filling(analysis, &reduce, &sources) else { return Ok(None) };
     // Asynchronous copies fill with zeros only.
     let zero = filling.value == Expr::Int(0);
-    if !zero && sources.iter().any(|s| analysis.copies_asynchronously(s.number)) {
+    if !zero && (!direct.is_empty() || sources.iter().any(|s| analysis.copies_asynchronously(s.number))) {
         return Ok(None);
     }
-    let mut kept = split.kept;
-    let mut dropped = false;
-    for guard in split.mixed {
-        let droppable = guard.canonical.kind == Kind::Ge
-            && (!guard.canonical.names().iter().any(|n| reduced.contains(n))
-                || filling.is_neutral && reads_filling(analysis, &kept, &guard.canonical, &sources)?);
-        if droppable {
-            dropped = true;
-        } else {
-            kept.push(guard);
-        }
-    }
-    if !dropped || !reads_what_is_written(analysis, &kept, &sources)? {
-        return Ok(None);
-    }
+    let asked = Asked { analysis, info, reduced, filling, sources, direct };
+    let Some(Changed { kept, chosen, .. }) = asked.fewest()? else { return Ok(None) };
+    let Asked { filling, sources, .. } = asked;
     let copies = sources
         .into_iter()
         .map(|s| (s.number, s.kept, Filling { guards: s.moved, value: filling.value.clone() }))
         .collect();
-    Ok(Some(Plan { guards: kept, copies }))
+    Ok(Some(Plan { guards: kept, copies, chosen }))
+}
+
+/// The guards of an update, if some are dropped.
+struct Changed {
+    kept: Vec<Guard>,
+    /// How many of these are not the same for a whole tile.
+    left: usize,
+    chosen: Vec<Chosen>,
+}
+
+/// What is asked about the guards of an update.
+struct Asked<'a, 'k> {
+    analysis: &'a Analysis<'k>,
+    info: &'a PartInfo,
+    /// The names of reduced inames.
+    reduced: BTreeSet<Name>,
+    filling: Choice,
+    sources: Vec<Source>,
+    direct: Vec<Factor>,
+}
+
+impl Asked<'_, '_> {
+    /// As few guards as can be. What is the same for a whole tile, the loops around both the update
+    /// and a copy, may guard it. Copies stand in different loops: those around all of them are
+    /// tried first, then those around fewer.
+    fn fewest(&self) -> Result<Option<Changed>, Diagnostic> {
+        let mut depths: BTreeSet<usize> = self.sources.iter().map(|s| s.around.len()).collect();
+        depths.extend(self.direct.iter().map(|factor| factor.around));
+        let mut best: Option<Changed> = None;
+        for depth in depths {
+            let found = self.within(&self.info.execution.loops[..depth])?;
+            let is_better = |found: &Changed| best.as_ref().is_none_or(|best| found.left < best.left);
+            best = found.filter(is_better).or(best);
+            if best.as_ref().is_some_and(|best| best.left == 0) {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// The guards, if what is the same for a tile is what is in these loops.
+    fn within(&self, around: &[Name]) -> Result<Option<Changed>, Diagnostic> {
+        let Asked { analysis, info, reduced, filling, sources, direct } = self;
+        let fixed = |name: &Name| around.contains(name) || is_of_block(name) || analysis.is_parameter(name);
+        let split = split(analysis, &info.guards, &fixed)?;
+        let (mut kept, mut left) = (split.kept, 0);
+        let mut dropped = Vec::new();
+        let mixed = match direct.is_empty() {
+            true => split.mixed,
+            // Whole tiles need no choice.
+            false => {
+                let known = system(analysis, kept.iter().map(|guard| &guard.canonical))?;
+                needed(&known, split.mixed)?
+            }
+        };
+        for guard in mixed {
+            let droppable = guard.canonical.kind == Kind::Ge
+                && (!guard.canonical.names().iter().any(|n| reduced.contains(n))
+                    || filling.is_neutral
+                        && direct.iter().all(|factor| factor.can_ask(&guard))
+                        && reads_filling(analysis, &kept, &guard.canonical, sources)?);
+            if droppable {
+                dropped.push(guard);
+            } else {
+                kept.push(guard);
+                left += 1;
+            }
+        }
+        if dropped.is_empty() || !reads_what_is_written(analysis, &kept, sources)? {
+            return Ok(None);
+        }
+        let chosen = direct.iter().map(|factor| factor.under(analysis, &kept, &dropped));
+        let chosen = chosen.collect::<Result<_, _>>()?;
+        Ok(Some(Changed { kept, left, chosen }))
+    }
+}
+
+/// The guards that do not follow from a system.
+pub(super) fn needed(known: &System, guards: Vec<Guard>) -> Result<Vec<Guard>, Diagnostic> {
+    let mut needed = Vec::new();
+    for guard in guards {
+        if !known.implies(&guard.canonical)? {
+            needed.push(guard);
+        }
+    }
+    Ok(needed)
 }
 
 /// The names that inames have in canonical constraints.
@@ -231,11 +307,19 @@ pub(crate) fn system<'c>(
     Ok(System::new(&rows)?)
 }
 
-/// The copies that fill the buffers of all reads of an update, or `None` if it reads anything else.
-fn sources(analysis: &Analysis<'_>, update: usize) -> Result<Option<Vec<Source>>, Diagnostic> {
+/// The copies that fill the buffers of all reads of an update but for its direct factors, or `None`
+/// if it reads anything else.
+fn sources(
+    analysis: &Analysis<'_>,
+    update: usize,
+    direct: &[Factor],
+) -> Result<Option<Vec<Source>>, Diagnostic> {
     let mut sources = Vec::new();
     for access in &analysis.parts[update].execution.accesses {
         let Some(buffer) = analysis.lookup.array(&access.array) else { continue };
+        if direct.iter().any(|factor| factor.access.array == access.array) {
+            continue;
+        }
         let read: Option<Vec<Aff>> = access.subscripts.iter().cloned().collect();
         let (AddressSpace::Shared, Some(read)) = (buffer.space, read) else { return Ok(None) };
         if let Some(source) = source(analysis, update, buffer, read.clone())? {
@@ -247,7 +331,7 @@ fn sources(analysis: &Analysis<'_>, update: usize) -> Result<Option<Vec<Source>>
             None => return Ok(None),
         }
     }
-    Ok((!sources.is_empty()).then_some(sources))
+    Ok((!sources.is_empty() || !direct.is_empty()).then_some(sources))
 }
 
 /// The one copy that fills a buffer before an update, in the same iteration of the loops around

@@ -50,6 +50,9 @@ pub(crate) struct Filling {
     pub value: Expr,
 }
 
+/// An element that is read, and the guards under which it is; zero takes its place elsewhere.
+pub(crate) type Chosen = (loopwright_kernel_ir::Access, Vec<Guard>);
+
 /// One part of an instruction.
 #[derive(Clone, Debug)]
 pub(crate) struct PartInfo {
@@ -63,6 +66,8 @@ pub(crate) struct PartInfo {
     pub execution: Execution,
     /// For a copy that writes its whole buffer: what it writes where nothing is to be copied.
     pub filling: Option<Filling>,
+    /// Of an update by an atom: the elements in whose place it takes zeros where these guards fail.
+    pub chosen: Vec<Chosen>,
     /// Its instances in the kernel: exactly those that satisfy `guards`, unless it is filled or
     /// reads filling.
     pub instances: Vec<Constraint>,
@@ -446,6 +451,7 @@ impl<'k> Analysis<'k> {
             guards,
             execution,
             filling: None,
+            chosen: Vec::new(),
             instances,
             beyond: false,
         }))

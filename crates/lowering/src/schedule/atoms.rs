@@ -10,6 +10,8 @@
 //! several fragments if one has fewer. Only elements of two bytes can be transposed on the way.
 //!
 //! All instances of a box run together, so that no guard may be left that the place does not imply.
+//! Those of partial tiles have been dropped; a factor in global memory is then loaded by elements,
+//! zeros where one does not exist (`analyse::accumulate`).
 //!
 //! A factor may also be a private array, which copies fill whose loops run over its elements: their
 //! fragments are loaded where the copies stand (`fragments`).
@@ -27,7 +29,7 @@ use super::{
 };
 use crate::{
     analyse::{
-        analysis::PartInfo,
+        analysis::{Guard, PartInfo},
         arrays::{dense_axis, known, storage_order},
     },
     program::Note,
@@ -208,7 +210,11 @@ impl Planner<'_, '_> {
             if analysis.fragment(&access.array).is_some() {
                 return Ok(Factor::Held(self.held(&atom, operand, used, access)?));
             }
-            fragments.push(self.fragment(&atom, operand, used, access, (&lanes, None), &inside)?);
+            let chosen = info.chosen.iter().find(|(own, guards)| own == access && !guards.is_empty());
+            fragments.push(match chosen {
+                Some((_, guards)) => self.chosen(&atom, operand, used, (access, guards), &lanes)?,
+                None => self.fragment(&atom, operand, used, access, (&lanes, None), &inside)?,
+            });
             Ok(Factor::Loaded(fragments.len() - 1))
         };
         let factors = [factor(Operand::A, a)?, factor(Operand::B, b)?];
@@ -288,28 +294,12 @@ impl Planner<'_, '_> {
             )
             .help("prefetch it to shared memory, or leave it where it is"));
         }
-        let mut over = Vec::new();
-        for e in &access.index {
-            let aff = e.to_aff().ok_or_else(|| {
-                Diagnostic::new("atom-operand", format!("a subscript of `{access}` is not affine"))
-            })?;
-            let subscript = Subscript::of(&analysis.lookup, &aff, used)?;
-            over.push(subscript.ok_or_else(|| {
-                let message = format!("`{e}` in `{access}` is not a linear function of `m` and `n`");
-                Diagnostic::new("atom-operand", message)
-            })?);
-        }
+        let over = self.over_box(access, used)?;
         let warp = self.warp_lanes(atom).map_err(|why| Diagnostic::new("atom-lanes", why))?;
         let placement = atom.operand(operand);
         let mut elements = Vec::new();
-        let [row, column] = operand.axes();
         for element in 0..placement.elements() {
-            let mut at: [Aff; 3] = Default::default();
-            let of_first_lane = atom.position(operand, 0, element);
-            for (axis, of_element) in [(row, of_first_lane.0), (column, of_first_lane.1)] {
-                at[axis] = coordinate(&placement.lane, &warp, axis)?.add_constant(of_element)?;
-            }
-            elements.push(self.subscripts(&over, used, &at)?);
+            elements.push(self.subscripts(&over, used, &place_in_box(atom, operand, element, &warp)?)?);
         }
         let is_own =
             |lane: &&Name| held.is_some() || elements.iter().flatten().any(|s: &Aff| s.mentions(lane));
@@ -328,6 +318,59 @@ impl Planner<'_, '_> {
         let word = if word > 1 && self.are_words(array, &elements, word, place)? { word } else { 1 };
         let loads = FragmentLoads::Words(elements, word);
         Ok(Fragment { lanes, array: name, elements: placement.elements(), loads, held })
+    }
+
+    /// What is loaded of a factor, by elements, each under these guards of the update.
+    fn chosen(
+        &self,
+        atom: &Atom,
+        operand: Operand,
+        used: &AtomUse,
+        (access, guards): (&Access, &[Guard]),
+        lanes: &[Name],
+    ) -> Result<Fragment, Diagnostic> {
+        let over = self.over_box(access, used)?;
+        let mut of_guards = Vec::new();
+        for guard in guards {
+            let of = Subscript::of(&self.analysis.lookup, &guard.declared.aff, used)?;
+            of_guards.push(of.ok_or_else(|| {
+                let message = format!("`{}` is not a linear function of `m` and `n`", guard.declared);
+                Diagnostic::new("atom-operand", message)
+            })?);
+        }
+        let warp = self.warp_lanes(atom).map_err(|why| Diagnostic::new("atom-lanes", why))?;
+        let mut elements = Vec::new();
+        for element in 0..atom.operand(operand).elements() {
+            let at = place_in_box(atom, operand, element, &warp)?;
+            let holds = self.subscripts(&of_guards, used, &at)?.into_iter().map(Constraint::nonneg);
+            let holds = holds.map(|c| Guard { declared: c.clone(), canonical: c }).collect();
+            elements.push((self.subscripts(&over, used, &at)?, holds));
+        }
+        let is_own = |lane: &&Name| {
+            elements.iter().any(|(subscripts, holds): &(Vec<Aff>, Vec<Guard>)| {
+                subscripts.iter().any(|s| s.mentions(lane))
+                    || holds.iter().any(|guard| guard.canonical.aff.mentions(lane))
+            })
+        };
+        let lanes: Vec<Name> = lanes.iter().filter(is_own).cloned().collect();
+        let (array, count) = (access.array.clone(), atom.operand(operand).elements());
+        Ok(Fragment { lanes, array, elements: count, loads: FragmentLoads::Chosen(elements), held: None })
+    }
+
+    /// The subscripts of a factor as functions of `m` and `n`.
+    fn over_box(&self, access: &Access, used: &AtomUse) -> Result<Vec<Subscript>, Diagnostic> {
+        let mut over = Vec::new();
+        for e in &access.index {
+            let aff = e.to_aff().ok_or_else(|| {
+                Diagnostic::new("atom-operand", format!("a subscript of `{access}` is not affine"))
+            })?;
+            let subscript = Subscript::of(&self.analysis.lookup, &aff, used)?;
+            over.push(subscript.ok_or_else(|| {
+                let message = format!("`{e}` in `{access}` is not a linear function of `m` and `n`");
+                Diagnostic::new("atom-operand", message)
+            })?);
+        }
+        Ok(over)
     }
 
     /// The subscripts of the row whose address a lane gives, and whether the matrices are
@@ -488,6 +531,22 @@ impl Planner<'_, '_> {
 /// The elements of a type in a word.
 fn in_word(dtype: DType) -> i64 {
     (WORD / i64::try_from(dtype.bytes()).unwrap_or(WORD)).max(1)
+}
+
+/// Where in the box this element of a lane's fragment is, as a function of the lane.
+fn place_in_box(
+    atom: &Atom,
+    operand: Operand,
+    element: i64,
+    warp: &WarpLanes,
+) -> Result<[Aff; 3], Diagnostic> {
+    let mut at: [Aff; 3] = Default::default();
+    let [row, column] = operand.axes();
+    let of_first_lane = atom.position(operand, 0, element);
+    for (axis, of_element) in [(row, of_first_lane.0), (column, of_first_lane.1)] {
+        at[axis] = coordinate(&atom.operand(operand).lane, warp, axis)?.add_constant(of_element)?;
+    }
+    Ok(at)
 }
 
 /// The part of an axis's coordinate that follows from a lane's number, by these digits of it.

@@ -355,6 +355,9 @@ pub(crate) enum FragmentLoads {
     /// Each lane loads its own elements, a number of neighbours at once. The subscripts of each,
     /// over canonical names.
     Words(Vec<Vec<Aff>>, i64),
+    /// Each lane loads its own elements one by one, where guards hold, and takes zeros elsewhere.
+    /// Of each the subscripts, and the guards, over canonical names.
+    Chosen(Vec<(Vec<Aff>, Vec<Guard>)>),
     /// The warp loads matrices of eight rows of 16 bytes. The subscripts of the row whose address a
     /// lane gives, and how many fragments one load takes: neighbours along the last of the lanes,
     /// of which the row is that of the first.

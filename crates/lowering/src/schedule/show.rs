@@ -234,6 +234,7 @@ impl Text<'_, '_> {
             let words = match &fragment.loads {
                 FragmentLoads::Words(_, 1) => "one by one".to_string(),
                 FragmentLoads::Words(_, word) => format!("by words of {word}"),
+                FragmentLoads::Chosen(_) => "one by one, zeros where no element is".to_string(),
                 FragmentLoads::Matrices { transposed, together, .. } => {
                     let kind = if *transposed { "transposed matrices" } else { "matrices" };
                     match together {

@@ -39,6 +39,13 @@ impl Planner<'_, '_> {
         ) else {
             return Err(refuse("it has several targets or a predicate, or updates its target".into()));
         };
+        // Some lanes would store before others have read.
+        if info.execution.accesses.iter().any(|access| !access.write && access.array == target.array) {
+            let why = format!("what it stores is computed of elements of `{}` itself", target.array);
+            return Err(
+                refuse(why).help("let the array that is read be another one than the one it stores to")
+            );
+        }
         let Some(array) = analysis.lookup.array(&target.array) else { return Ok(None) };
         let dtype = known(&array.dtype, &target.array)?;
         if array.space != AddressSpace::Shared

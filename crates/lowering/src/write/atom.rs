@@ -197,7 +197,7 @@ impl Emitter<'_, '_> {
         };
         let together = match fragment.loads {
             FragmentLoads::Matrices { together, .. } => together,
-            FragmentLoads::Words(..) => 1,
+            FragmentLoads::Words(..) | FragmentLoads::Chosen(_) => 1,
         };
         let loads = self.lane_loops_by(&fragment.lanes, together, env, &mut |this, env| {
             let mut env = env.clone();
@@ -205,6 +205,18 @@ impl Emitter<'_, '_> {
             let mut stmts = Vec::new();
             let (elements, word) = match &fragment.loads {
                 FragmentLoads::Words(elements, word) => (elements, usize::try_from(*word).unwrap_or(1)),
+                FragmentLoads::Chosen(elements) => {
+                    for (k, (subscripts, guards)) in (0..).zip(elements) {
+                        let from = this.element_at(&fragment.array, subscripts, &env)?;
+                        let value = this.load(from, dtype);
+                        let value = this.filled(value, guards, &Expr::Int(0), &env)?;
+                        let mut own = of_row(this, &env)?;
+                        own.push(this.index_int(k));
+                        let to = this.local_element(Memory::Private(number), own);
+                        stmts.push(Stmt::Store { to, value, leaf: None });
+                    }
+                    return Ok(stmts);
+                }
                 FragmentLoads::Matrices { row, transposed, .. } => {
                     let from = this.element_at(&fragment.array, row, &env)?;
                     let mut own = of_row(this, &env)?;

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, rc::Rc};
 use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, Name};
 
 use crate::{
+    analyse::analysis::Chosen,
     program::{Value, VarId},
     schedule::{place::Place, spoken::Names},
 };
@@ -35,6 +36,8 @@ pub(crate) struct Env {
     /// The element that the statement writes, if it is buffered in a private array: the array's
     /// index and the lanes that are its axes.
     pub stored: Option<(Access, usize, Vec<Name>)>,
+    /// Elements in whose place zero is taken where guards fail.
+    pub chosen: Rc<[Chosen]>,
     /// The constraints that hold here.
     pub place: Place,
 }
@@ -52,6 +55,7 @@ impl Env {
             indices: Vec::new(),
             loaded: Vec::new(),
             stored: None,
+            chosen: Rc::new([]),
             place,
         }
     }

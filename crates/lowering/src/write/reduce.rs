@@ -38,7 +38,10 @@ impl Emitter<'_, '_> {
         }
         stmts.extend(match info.execution.part.part {
             Part::Init(n) => self.emit_init(info, n, leaf, &env)?,
-            Part::Update(n) => self.emit_update(info, n, leaf, &env)?,
+            Part::Update(n) => {
+                env.chosen = info.chosen.as_slice().into();
+                self.emit_update(info, n, leaf, &env)?
+            }
             Part::Whole | Part::Finish => self.emit_assignment(info, statement, leaf, &env)?,
         });
         Ok(stmts)
@@ -99,7 +102,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The value of a copied cell where these guards hold, the filling elsewhere.
-    fn filled(
+    pub(super) fn filled(
         &mut self,
         value: Value,
         guards: &[Guard],

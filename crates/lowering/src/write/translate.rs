@@ -408,7 +408,14 @@ impl Emitter<'_, '_> {
         }
         match self.element(access, env)? {
             Target::Var(var) => Ok(self.var_value(var)),
-            Target::Element(element, dtype) => Ok(self.load(element, dtype)),
+            Target::Element(element, dtype) => {
+                let value = self.load(element, dtype);
+                let chosen = env.chosen.clone();
+                match chosen.iter().find(|(own, _)| own == access) {
+                    Some((_, guards)) => self.filled(value, guards, &Expr::Int(0), env),
+                    None => Ok(value),
+                }
+            }
         }
     }
 

@@ -21,6 +21,9 @@
 //!   may fill several rows of its array, which follow each other: its loop then advances by as
 //!   many.
 //!
+//! Zero may take the place of an element, in the contract and in the loads by the same conditions:
+//! these are compared as subscripts are. What zeros add is asked elsewhere (`values::filling`).
+//!
 //! An atom may also store matrices of elements that lanes hold; its contract then copies elements
 //! of a private array to shared memory (`stores`).
 //!
@@ -350,7 +353,7 @@ fn fragment(
         }
         let touch = &reading.touches[load.touch];
         let mut subscripts = Vec::new();
-        for s in &touch.cell {
+        for s in &texts::cell_and_choices(touch) {
             let Some(s) = s else {
                 return Err(format!("a subscript of the fragment `{name}` is not affine"));
             };
@@ -404,11 +407,14 @@ struct Here {
 impl Here {
     fn new(reading: &Reading<'_>, text: &AtomText<'_>) -> Here {
         let touch = text.loaded.clone().chain(text.read.clone()).next();
-        let scope = touch.and_then(|touch| reading.touches.get(touch)).map(|touch| touch.scope);
-        let exact = scope.is_some_and(|scope| reading.scope(scope).exact);
+        let touch = touch.and_then(|touch| reading.touches.get(touch));
+        // What a choice says holds for its element alone.
+        let choices = touch.and_then(|touch| touch.choices.as_deref());
+        let scope = touch.filter(|_| choices.is_some()).map(|touch| reading.scope(touch.scope));
+        let exact = scope.is_some_and(|scope| scope.exact && choices.is_some_and(<[_]>::is_empty));
         let rows = scope.map_or_else(Vec::new, |scope| {
-            let all = &reading.scope(scope).rows;
-            all.iter().chain(reading.context).cloned().collect()
+            let of_place = scope.rows.iter().filter(|row| !choices.is_some_and(|c| c.contains(row)));
+            of_place.chain(reading.context).cloned().collect()
         });
         Here { rows, exact, asked: RefCell::default() }
     }
@@ -535,10 +541,15 @@ impl Check<'_, '_> {
                         };
                         if !is_right {
                             let at = (lane, number, k);
-                            let why = self.differs(operand, at, &wanted, found, factor.memory);
+                            let why = self.differs(operand, at, &wanted, found, factor);
+                            // Other conditions may choose the same.
+                            let element = |cell: &[Aff]| -> Vec<Aff> {
+                                cell.iter().take(factor.subscripts.len()).cloned().collect()
+                            };
                             let shown = match found {
                                 Some((memory, cell)) => {
-                                    *memory != factor.memory || self.are_apart(cell, &wanted)?
+                                    *memory != factor.memory
+                                        || self.are_apart(&element(cell), &element(&wanted))?
                                 }
                                 None => true,
                             };
@@ -613,13 +624,20 @@ impl Check<'_, '_> {
         (lane, number, k): (i64, i64, i64),
         wanted: &[Aff],
         found: Option<&Cell>,
-        factor: Memory,
+        factor: &Touched<'_>,
     ) -> String {
         let text = |memory: Memory, cell: &[Aff]| {
-            let cell: Vec<String> = cell.iter().map(Aff::to_string).collect();
-            format!("{}[{}]", self.reading.array_name(memory), cell.join(", "))
+            let list = |of: &[Aff], with: &str, between: &str| {
+                of.iter().map(|aff| format!("{aff}{with}")).collect::<Vec<_>>().join(between)
+            };
+            let (subscripts, choices) = cell.split_at(cell.len().min(factor.subscripts.len()));
+            let element = format!("{}[{}]", self.reading.array_name(memory), list(subscripts, "", ", "));
+            match choices {
+                [] => element,
+                _ => format!("{element} if {}", list(choices, " >= 0", " and ")),
+            }
         };
-        let wanted = text(factor, wanted);
+        let wanted = text(factor.memory, wanted);
         let found = found.map_or_else(|| "nothing".into(), |(memory, cell)| text(*memory, cell));
         format!(
             "element {number} of the accumulator of lane {lane} gets, for k = {k}, {found} as `{}`, where \

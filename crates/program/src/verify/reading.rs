@@ -63,6 +63,8 @@ pub(super) struct Reading<'p> {
     pub accesses: Vec<Access>,
     /// Whether the statements of an atom are being read.
     in_atom: bool,
+    /// The conditions of the choices around what is being read of a value: see [`Touch::choices`].
+    choices: Option<Vec<Constraint>>,
     /// Whether a barrier of warps stands anywhere.
     pub joins_lanes: bool,
     /// Statements of parts, by themselves.
@@ -162,6 +164,7 @@ impl<'p> Reading<'p> {
             private: Vec::new(),
             accesses: Vec::new(),
             in_atom: false,
+            choices: Some(Vec::new()),
             joins_lanes: Stmt::synchronises(&kernel.body, &[SyncScope::Warp]),
             done: Vec::new(),
             places: Vec::new(),

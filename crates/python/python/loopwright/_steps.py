@@ -1681,10 +1681,11 @@ class Steps:
         The instances stay what they are; their distribution over lanes and registers is judged as
         that by `split_iname`, `join_inames` and `tag_inames` is. The order in which an atom adds
         products is its own, as in any reassociation of a reduction. The step refuses an instruction
-        that is not the atom's product, with the equation that does not hold. Lowering refuses
-        updates under guards that may differ between the instances of a box: a partial tile has to
-        read factors that `add_prefetch` fills. The final check shows, lane by lane and element by
-        element, that what is loaded and multiplied is what the instruction says.
+        that is not the atom's product, with the equation that does not hold. In a partial tile
+        zeros take the place of factors that do not exist: `add_prefetch` fills them in, or the
+        lanes that load them from global memory, one by one. Lowering refuses updates under other
+        guards that may differ between the instances of a box. The final check shows, lane by lane
+        and element by element, that what is loaded and multiplied is what the instruction says.
 
         In text: `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`, and with
         `lanes=apart`.
@@ -1718,10 +1719,10 @@ class Steps:
         instruction has one target, in shared memory, and no predicate. Lowering refuses results
         that are not distributed as those of an atom are (`tensorize`), rows
         that are not aligned, and guards that may cut a matrix (`matrix-store`). Partial tiles have
-        such guards unless boxes may be stored as a whole: the array has room for them, nothing
-        reads the elements behind the end, and what is computed of a sum reads no memory. The final
-        check shows this, and lane by lane and element by element that what is stored is what the
-        instruction says.
+        such guards unless boxes may be stored as a whole: the array has room for them, and nothing
+        reads the elements behind the end afterwards. Where what is computed of a sum reads memory,
+        a lane stores zeros in place of results that do not exist. The final check shows this, and
+        lane by lane and element by element that what is stored is what the instruction says.
 
         In text: `store_matrices(product)`. The instruction's option `via=stmatrix` says so.
         """

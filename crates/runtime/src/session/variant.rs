@@ -115,12 +115,31 @@ impl Variant {
     }
 }
 
+/// Refuses an architecture that lacks an instruction of the text: the compiler would name neither
+/// the atom nor the architecture that it needs.
+fn has_instructions(source: &CudaSource, arch: Arch) -> Result<(), Diagnostic> {
+    let Some(lacking) = source.instructions.iter().find(|used| used.since > arch.number()) else {
+        return Ok(());
+    };
+    let (name, since) = (&lacking.name, lacking.since);
+    let message = format!("`{name}` is an instruction of sm_{since} and later, and {arch} does not have it");
+    let help = match name.as_str() {
+        "stmatrix" => "leave out `store_matrices`".to_owned(),
+        _ => "let another instruction do the updates, or leave out the step that asks for it".to_owned(),
+    };
+    Err(Diagnostic::new("atom-architecture", message)
+        .help(format!("compile for sm_{since} or later; otherwise {help}")))
+}
+
 /// Compiles printed CUDA C, through the cache of the options.
+///
+/// Errors: instructions that the architecture does not have, and those of the compiler.
 pub(super) fn compile_source(
     source: &CudaSource,
     arch: Arch,
     options: &CompileOptions,
 ) -> Result<(nvrtc::Compiled, Lookup), Diagnostic> {
+    has_instructions(source, arch)?;
     let cache = options.cache();
     let mut nvrtc_options = nvrtc::CompileOptions::new(arch);
     nvrtc_options.fast_math = options.fast_math;

@@ -181,3 +181,58 @@ pub(super) fn binaries_for_other_architectures() -> Result<Completion, Failed> {
     }
     Ok(Completion::Completed)
 }
+
+/// What an architecture does not have is refused before the compiler is asked, which accepts it for
+/// the first one that has it, and would refuse it itself for the one before.
+pub(super) fn instructions_of_later_architectures_are_refused() -> Result<Completion, Failed> {
+    let fp8 = "
+kernel product(a: e4m3[16, 32], b: e4m3[8, 32], c: f32[16, 8])
+domain { [i, j] : 0 <= i < 16 and 0 <= j < 8 }
+domain { [k] : 0 <= k < 32 }
+c[i, j] = sum(k, cast(f32, a[i, k]) * cast(f32, b[j, k])) {id=product}
+";
+    let stored = "
+kernel product(a: bf16[16, 16], b: bf16[8, 16], c: bf16[16, 8])
+domain { [i, j] : 0 <= i < 16 and 0 <= j < 8 }
+domain { [k] : 0 <= k < 16 }
+c[i, j] = cast(bf16, sum(k, cast(f32, a[i, k]) * cast(f32, b[j, k]))) {id=product}
+";
+    // An instruction of the kernel's own, as which the library's is declared.
+    let own = "
+kernel product(a: bf16[16, 16], b: bf16[8, 16], c: f32[16, 8])
+atom own {
+    d[m, n] += a[m, k] * b[n, k]
+    box m < 16, n < 8, k < 16
+    a: bf16 ((4,8),(2,2,2)):((32,1),(16,8,128))
+    b: bf16 ((4,8),(2,2)):((16,1),(8,64))
+    d: f32 ((4,8),(2,2)):((32,1),(16,8))
+    executor warp
+    since sm_90
+    ptx mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+}
+domain { [i, j] : 0 <= i < 16 and 0 <= j < 8 }
+domain { [k] : 0 <= k < 16 }
+c[i, j] = sum(k, cast(f32, a[i, k]) * cast(f32, b[j, k])) {id=product}
+";
+    let by = |atom: &str| format!("tensorize(product, {atom}, m=i, n=j, k=k)\n");
+    let leaves = "buffer_array(c, [i_reg, lane, j_reg], space=shared, init=none)\nstore_matrices(product)\n";
+    let sm = |number: u32| -> Result<Arch, Failed> { Ok(format!("sm_{number}").parse::<Arch>()?) };
+    let cases = [
+        (fp8, by("mma_m16n8k32_e4m3"), "mma_m16n8k32_e4m3", 89, Arch::SM_80),
+        (stored, by("mma_m16n8k16_bf16") + leaves, "stmatrix", 90, sm(89)?),
+        (own, by("own"), "own", 90, sm(89)?),
+        (own, by("own"), "own", 90, Arch::SM_80),
+    ];
+    for (text, pipeline, name, since, before) in cases {
+        let kernel = kernel(text, &pipeline);
+        let options = CompileOptions::default();
+        let error = compile_for(&kernel, before, &Default::default(), &options).unwrap_err();
+        let message =
+            format!("`{name}` is an instruction of sm_{since} and later, and {before} does not have it");
+        assert_eq!((error.code, error.message), ("atom-architecture", message));
+        if nvrtc::library().is_ok() {
+            ok(compile_for(&kernel, sm(since)?, &Default::default(), &options))?;
+        }
+    }
+    Ok(Completion::Completed)
+}

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use loopwright_atom::Atom;
-use loopwright_kernel_ir::{Aff, DType, Name};
+use loopwright_kernel_ir::{Aff, Constraint, DType, Kind, Name};
 
 use crate::{
     BinOp, MemRef, Memory, Step, Stmt, Value, ValueKind, VarId,
-    verify::reading::{AtomText, Reading, TouchId},
+    verify::reading::{AtomText, Reading, Touch, TouchId},
 };
 
 /// A loop between two constants: its iterations have numbers from 0 on.
@@ -163,11 +163,12 @@ fn only<'p>(body: &'p [Stmt], loops: &mut Loops) -> Found<&'p Stmt> {
     only(body, loops)
 }
 
-/// The element that a value reads, through conversions to the type of the product and at most one
-/// function, which is the last that it goes through.
+/// The element that a value reads, or zero takes its place, through conversions to the type of the
+/// product and at most one function, which is the last that it goes through.
 fn read(value: &Value, to: DType) -> Option<(&MemRef, DType, Option<Name>)> {
     fn element(value: &Value, to: DType) -> Option<(&MemRef, DType)> {
         match &value.kind {
+            ValueKind::Select(_, chosen, _) => or_zero(value).and_then(|_| element(chosen, to)),
             ValueKind::Load(element) => Some((element, value.dtype)),
             ValueKind::Cast(inner) if value.dtype == to => element(inner, to),
             _ => None,
@@ -179,6 +180,24 @@ fn read(value: &Value, to: DType) -> Option<(&MemRef, DType, Option<Name>)> {
         return (value.dtype == to).then(|| (found, dtype, Some(function.clone())));
     }
     element(value, to).map(|(found, dtype)| (found, dtype, None))
+}
+
+/// What is chosen, if that or zero is. The condition is one of the access ([`Touch::choices`]).
+fn or_zero(value: &Value) -> Option<&Value> {
+    let ValueKind::Select(_, chosen, other) = &value.kind else { return None };
+    other.is_zero().then_some(chosen)
+}
+
+/// The subscripts of what is touched and, where zero may take its place, the functions that are not
+/// negative where it does not. Two accesses for which all of these are the same give the same
+/// value.
+pub(super) fn cell_and_choices(touch: &Touch) -> Vec<Option<Aff>> {
+    let of_choice = |c: &Constraint| (c.kind == Kind::Ge).then(|| c.aff.clone());
+    let choices = match &touch.choices {
+        Some(choices) => choices.iter().map(of_choice).collect(),
+        None => vec![None],
+    };
+    [touch.cell.clone(), choices].concat()
 }
 
 /// A value without conversions between f32 and this type of an accumulator. Where that is f16, sums
@@ -307,6 +326,18 @@ pub(super) fn contract<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<
     let Stmt::Store { to, value, .. } = stmt else { return Err(other()) };
     let accumulator = value.dtype;
     let sum = unrounded(value, accumulator);
+    // What stands for fragments that are loaded elsewhere is read as it is.
+    let mut chosen = false;
+    value.visit(&mut |v| {
+        if let ValueKind::Select(_, of, _) = &v.kind {
+            of.visit(&mut |v| {
+                chosen |= matches!(&v.kind, ValueKind::Load(MemRef { memory: Memory::Private(_), .. }))
+            });
+        }
+    });
+    if chosen {
+        return Err(other());
+    }
     let ValueKind::Binary(BinOp::Add, own, product) = &sum.kind else { return Err(other()) };
     let (own, product) = (unrounded(own, accumulator), unrounded(product, accumulator));
     let ValueKind::Binary(BinOp::Mul, x, y) = &product.kind else { return Err(other()) };
@@ -328,7 +359,7 @@ pub(super) fn contract<'p>(reading: &Reading<'_>, text: &AtomText<'p>) -> Found<
         (touch.memory == element.memory && !touch.write).then(|| Touched {
             memory: element.memory,
             subscripts: &element.subscripts,
-            cell: touch.cell.clone(),
+            cell: cell_and_choices(touch),
         })
     };
     let (Some(first), Some(second), None) = (factor(x), factor(y), touches.next()) else {
@@ -363,7 +394,12 @@ fn rows<'e>(
 
 /// The loads of a body, which are all that it does.
 pub(super) fn loads_alone(reading: &Reading<'_>, text: &AtomText<'_>) -> Found<Loads> {
-    loads(reading, text, text.body, &mut text.body_private.clone().collect())
+    let loads = loads(reading, text, text.body, &mut text.body_private.clone().collect())?;
+    let plain = |load: &Load| reading.touches[load.touch].choices.as_ref().is_some_and(Vec::is_empty);
+    match loads.values().all(plain) {
+        true => Ok(loads),
+        false => Err("a fragment is not loaded but chosen".into()),
+    }
 }
 
 /// The loads of a body, and its product.
@@ -418,7 +454,10 @@ fn loads(reading: &Reading<'_>, text: &AtomText<'_>, body: &[Stmt], among: &mut 
             }
             Stmt::Store { to, value, .. } => match &value.kind {
                 ValueKind::Load(from) => (to, from, vec![Source::Own]),
-                _ => return Err("a fragment is not loaded but computed".into()),
+                _ => match or_zero(value).map(|chosen| &chosen.kind) {
+                    Some(ValueKind::Load(from)) => (to, from, vec![Source::Own]),
+                    _ => return Err("a fragment is not loaded but computed".into()),
+                },
             },
             Stmt::LoadMatrices { to, from, matrices: count @ (1 | 2 | 4), row, transposed } => {
                 let bytes = match to.memory {

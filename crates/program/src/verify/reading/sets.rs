@@ -261,6 +261,9 @@ pub(in crate::verify) struct Touch {
     /// Its subscripts; `None` where one is not affine.
     pub cell: Vec<Option<Aff>>,
     pub scope: ScopeId,
+    /// The conditions of the choices around it in its statement's value, which its scope has, too;
+    /// `None` if one is more than a conjunction of constraints.
+    pub choices: Option<Vec<Constraint>>,
     pub leaf: Option<LeafId>,
 }
 

@@ -125,10 +125,17 @@ impl<'p> Reading<'p> {
         }
         let mut rows = Rows::default();
         let exact = self.condition(cond, side, Asked::Indices, &mut rows)?;
+        let mut choices = self.choices.clone();
+        match exact && rows.either.is_empty() {
+            true => choices.iter_mut().for_each(|choices| choices.extend(rows.all.iter().cloned())),
+            false => choices = None,
+        }
+        let around = std::mem::replace(&mut self.choices, choices);
         let before = self.enter(&rows, exact);
-        self.reads(value, leaf, found)?;
+        let done = self.reads(value, leaf, found);
         self.scope = before;
-        Ok(())
+        self.choices = around;
+        done
     }
 
     pub(super) fn touch(
@@ -178,8 +185,18 @@ impl<'p> Reading<'p> {
             scope = self.scopes.len() - 1;
         }
         let (memory, atomic, asynchronous) = (element.memory, None, false);
-        let in_block = false;
-        self.touches.push(Touch { memory, write, atomic, in_block, asynchronous, cell, scope, leaf });
+        let (in_block, choices) = (false, self.choices.clone());
+        self.touches.push(Touch {
+            memory,
+            write,
+            atomic,
+            in_block,
+            asynchronous,
+            cell,
+            scope,
+            choices,
+            leaf,
+        });
         found.push(self.touches.len() - 1);
         Ok(())
     }

@@ -3,17 +3,59 @@
 //!
 //! What is stored beyond the instances goes to an array in shared memory, and no statement of the
 //! kernel may read it: for each constraint of the instances that may fail where the store runs, no
-//! execution of the same block reads, at whatever time, an element that is written there. So the
-//! store changes no value that is used; that it stays inside of the array is asked elsewhere
+//! execution of the same block reads an element that is written there, unless it is in an earlier
+//! iteration of the loops around both. So the store changes no value that is used: what has been
+//! read before stays as it was, since all accesses of one element are ordered, those beyond the
+//! instances included (`order`). That the store stays inside of the array is asked elsewhere
 //! (`bounds`).
+//!
+//! What is stored there may be anything. So a value may be chosen by a condition that holds for all
+//! instances: then it is the one of the two that counts.
 
-use loopwright_kernel_ir::{Constraint, Diagnostic, HardwareAxis, Name, Part, Role};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, HardwareAxis, Name, Part, Role};
 use loopwright_poly::System;
 
-use super::{WrongValue, forms::Form, walk::Walk};
-use crate::{Leaf, Memory, verify::reading::ScopeId};
+use super::{
+    WrongValue,
+    forms::{Form, Node, Op},
+    walk::Walk,
+};
+use crate::{
+    Leaf, Memory, Step,
+    verify::{
+        instances::Coverage,
+        reading::{ScopeId, Touch},
+    },
+};
 
 impl Walk<'_, '_, '_> {
+    /// Whether a store that may run for more than its instances chooses its value for them, and
+    /// anything elsewhere. That nothing reads the latter is asked by
+    /// [`is_unread_beyond`](Self::is_unread_beyond).
+    pub fn is_chosen(
+        &mut self,
+        (wanted, found): (Form, Form),
+        leaf: &Leaf,
+        scope: ScopeId,
+    ) -> Result<bool, WrongValue> {
+        let (Some(claim), Part::Whole | Part::Finish) = (&leaf.instances, leaf.part.part) else {
+            return Ok(false);
+        };
+        let Node::Op(Op::Select, _, args) = self.forms.node(found) else { return Ok(false) };
+        let [cond, chosen, _] = args[..] else { return Ok(false) };
+        if matches!(leaf.role, Role::Copies { .. }) || !self.same(wanted, chosen, scope)? {
+            return Ok(false);
+        }
+        let mut rows = Vec::new();
+        if self.forms.constraints(cond, &mut rows).is_none() {
+            return Ok(false);
+        }
+        let own = Coverage::instances(claim, self.reading.context, Some(self.reading));
+        let own = System::new(&own.map_err(Diagnostic::from)?).map_err(Diagnostic::from)?;
+        let here = self.system(scope)?.with(own.constraints()).map_err(Diagnostic::from)?;
+        Ok(here.implies_all(&rows).map_err(Diagnostic::from)?)
+    }
+
     /// Whether nothing reads what a store writes beyond its instances.
     pub fn is_unread_beyond(
         &mut self,
@@ -36,7 +78,7 @@ impl Walk<'_, '_, '_> {
             }
             let is_shown = match (&cell, to) {
                 (Some(cell), Memory::Shared(_)) => {
-                    self.is_unread(&here, c, to, cell).map_err(Diagnostic::from)?
+                    self.is_unread((&here, scope), c, to, cell).map_err(Diagnostic::from)?
                 }
                 _ => false,
             };
@@ -51,10 +93,11 @@ impl Walk<'_, '_, '_> {
         Ok(())
     }
 
-    /// Whether no access of a block reads this cell, where a constraint fails.
+    /// Whether no access of a block reads this cell, where a constraint fails, at the time of the
+    /// store or later.
     fn is_unread(
         &self,
-        here: &System,
+        (here, at): (&System, ScopeId),
         c: &Constraint,
         memory: Memory,
         cell: &[loopwright_kernel_ir::Aff],
@@ -75,12 +118,40 @@ impl Walk<'_, '_, '_> {
                 rows.push(Constraint::equal(own, &read.rename(&other)?)?);
             }
             let meeting = here.with(&rows)?;
-            for not in c.negations()? {
-                if !meeting.is_empty_with(&[not])? {
-                    return Ok(false);
+            for when in self.not_earlier(touch, at, &other)? {
+                let meeting = meeting.with(&when)?;
+                for not in c.negations()? {
+                    if !meeting.is_empty_with(&[not])? {
+                        return Ok(false);
+                    }
                 }
             }
         }
         Ok(true)
+    }
+
+    /// When an access, whose own names are renamed so, is in the same iteration of the loops around
+    /// it and another place, or in a later one. Of a loop whose counter is not known to grow it may
+    /// be any iteration; an asynchronous access may happen after any.
+    fn not_earlier(
+        &self,
+        touch: &Touch,
+        at: ScopeId,
+        other: &dyn Fn(&Name) -> Option<Name>,
+    ) -> loopwright_poly::Result<Vec<Vec<Constraint>>> {
+        let reading = self.reading;
+        let (here, there) = (&reading.scope(at).loops, &reading.scope(touch.scope).loops);
+        let (mut equal, mut cases) = (Vec::new(), Vec::new());
+        for (own, of_touch) in here.iter().zip(there) {
+            let Some(of) = reading.loops.get(*own).filter(|_| own == of_touch && !touch.asynchronous) else {
+                break;
+            };
+            let (Some(counter), Step::Add(1..)) = (&of.counter, of.step) else { break };
+            let then: Aff = counter.rename(other)?;
+            cases.push([equal.as_slice(), &[Constraint::lt(counter, &then)?]].concat());
+            equal.push(Constraint::equal(counter, &then)?);
+        }
+        cases.push(equal);
+        Ok(cases)
     }
 }

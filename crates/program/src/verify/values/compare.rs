@@ -62,7 +62,7 @@ impl Walk<'_, '_, '_> {
 
     /// Subscripts are integers, proved or checked to fit: the types in which a kernel and a text
     /// compute them may differ, and none of them wraps.
-    fn same_subscript(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
+    pub fn same_subscript(&mut self, a: Form, b: Form, scope: ScopeId) -> Result<bool, WrongValue> {
         if self.same(a, b, scope)? {
             return Ok(true);
         }

@@ -13,7 +13,8 @@
 //! * Where it fails, each element that the term reads has been filled, and the term is the neutral
 //!   element: copies that fill are all that writes the buffer. One of them has written the element,
 //!   in this iteration of the loops around both, some iterations before, or before the loop; and
-//!   since then no instance of a copy has.
+//!   since then no instance of a copy has. Or the update itself takes a constant in place of the
+//!   element, by a condition that holds for each instance and does not hold where that fails.
 
 use loopwright_kernel_ir::{
     Aff, BinaryOp, Constraint, Diagnostic, HardwareAxis, Name, Number, Part, PartRef, Role, arithmetic,
@@ -23,6 +24,7 @@ use loopwright_poly::System;
 
 use super::{
     WrongValue,
+    choices::Chosen,
     forms::{Form, Forms, Node, Op, Place, UnaryOp},
     spec::At,
     walk::Walk,
@@ -57,6 +59,8 @@ pub(super) struct Owed {
     terms: Vec<(Form, Form)>,
     /// The elements that they read.
     read: Vec<(Place, Vec<Form>)>,
+    /// Those in whose place the update takes zero where a condition does not hold.
+    chosen: Vec<Chosen>,
     /// How many statements that write each of these places stand in front of the update.
     in_front: Vec<usize>,
 }
@@ -105,7 +109,13 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Whether an update that runs for more than its instances adds nothing there.
-    pub fn adds_nothing(&mut self, leaf: &Leaf, at: &At<'_>, scope: ScopeId) -> Result<(), WrongValue> {
+    pub fn adds_nothing(
+        &mut self,
+        leaf: &Leaf,
+        at: &At<'_>,
+        scope: ScopeId,
+        chosen: &[Chosen],
+    ) -> Result<(), WrongValue> {
         let (Some(claim), Part::Update(n)) = (&leaf.instances, leaf.part.part) else { return Ok(()) };
         if claim.allowed == claim.constraints {
             return Ok(());
@@ -153,6 +163,7 @@ impl Walk<'_, '_, '_> {
                 path: self.path.clone(),
                 terms,
                 read,
+                chosen: chosen.to_vec(),
                 in_front,
             });
         }
@@ -178,7 +189,15 @@ impl Walk<'_, '_, '_> {
     fn is_neutral(&mut self, owed: &Owed) -> Result<bool, WrongValue> {
         let Owed { fails, scope, terms, read, .. } = owed;
         let mut fillings: Vec<(Place, Vec<Filling>)> = Vec::new();
-        for (place, _) in read {
+        let mut choices: Vec<Option<&Chosen>> = Vec::new();
+        for element in read {
+            choices.push(self.choice_of(element, &owed.chosen, owed.scope)?);
+        }
+        for ((place, _), choice) in read.iter().zip(&choices) {
+            if choice.is_some() {
+                fillings.push((place.clone(), Vec::new()));
+                continue;
+            }
             // Nothing else writes it.
             let known = self.fillings.get(place).map(Vec::as_slice).unwrap_or_default();
             let all: Option<Vec<Filling>> = known.iter().cloned().collect();
@@ -188,10 +207,17 @@ impl Walk<'_, '_, '_> {
                 _ => return Ok(false),
             }
         }
-        let filled = |place: &Place| {
-            let (_, of) = fillings.iter().find(|(p, _)| p == place)?;
-            of.first().map(|f| f.number)
-        };
+        let mut numbers: Vec<(&Place, Number)> = Vec::new();
+        for ((place, of), choice) in fillings.iter().zip(&choices) {
+            let number = choice.map(|chosen| chosen.number).or_else(|| of.first().map(|f| f.number));
+            let Some(number) = number else { return Ok(false) };
+            // One number stands for all elements of an array.
+            if numbers.iter().any(|(other, n)| *other == place && *n != number) {
+                return Ok(false);
+            }
+            numbers.push((place, number));
+        }
+        let filled = |place: &Place| numbers.iter().find(|(p, _)| *p == place).map(|(_, number)| *number);
         let neutral = terms.iter().all(|(term, neutral)| {
             let (Some(term), Some(neutral)) =
                 (self.forms.evaluated(*term, &filled), self.forms.as_number(*neutral))
@@ -216,6 +242,13 @@ impl Walk<'_, '_, '_> {
                 let mut outside = self.reading.context.to_vec();
                 outside.extend(self.reading.scope(*scope).rows.iter().cloned());
                 outside.push(not.clone());
+                if let Some(chosen) = choices[k] {
+                    outside.extend(chosen.holds.iter().cloned());
+                    if !System::new(&outside).and_then(|s| s.is_empty()).map_err(Diagnostic::from)? {
+                        return Ok(false);
+                    }
+                    continue;
+                }
                 let of = of.split_at(owed.in_front[k]);
                 if !self.is_filling(&outside, &cell, &owed.path, of).map_err(Diagnostic::from)? {
                     return Ok(false);
@@ -451,7 +484,7 @@ impl<'r, 'w, 'k, 'p> Ring<'r, 'w, 'k, 'p> {
 
 impl Forms {
     /// The elements of the kernel's arrays in a form.
-    fn elements(&self, form: Form, found: &mut Vec<(Place, Vec<Form>)>) {
+    pub fn elements(&self, form: Form, found: &mut Vec<(Place, Vec<Form>)>) {
         match self.node(form) {
             Node::Element(_, place, subscripts, _) => found.push((place.clone(), subscripts.clone())),
             Node::Sum(_, terms) => {

@@ -121,6 +121,12 @@ impl<'k> Walk<'_, 'k, '_> {
         }
         let guessed = done.copied.as_ref().is_some_and(|copied| !copied.certain);
         let written = subscripts.clone();
+        let (plain, chosen) = self.without_choices(value, leaf, scope)?;
+        // The kernel may have the same choice.
+        let (value, chosen) = match chosen.is_empty() || self.same(wanted.value, value, scope)? {
+            true => (value, Vec::new()),
+            false => (plain, chosen),
+        };
         let filling = match self.is_wanted((place, subscripts, value), &wanted, leaf, scope) {
             // The elements may be of other lanes.
             Err(WrongValue::Wrong(_)) if guessed => return Err(self.not_followed(part)),
@@ -130,7 +136,7 @@ impl<'k> Walk<'_, 'k, '_> {
         if let (Some(Destination::Elements(to)), true) = (stmt.destination(), leaf.instances.is_some()) {
             self.is_unread_beyond(leaf, to.element.memory, &written, scope)?;
         }
-        self.adds_nothing(leaf, &at, scope)?;
+        self.adds_nothing(leaf, &at, scope, &chosen)?;
         self.range = None;
         self.truncates(scope)
     }
@@ -306,7 +312,7 @@ impl<'k> Walk<'_, 'k, '_> {
             return Ok(None);
         }
         let filling = self.is_filled((wanted.value, value), &subscripts, leaf, scope)?;
-        if filling.is_some() {
+        if filling.is_some() || self.is_chosen((wanted.value, value), leaf, scope)? {
             return Ok(filling);
         }
         let message = format!("{part} does not compute its value in `{}`", self.kernel.name);

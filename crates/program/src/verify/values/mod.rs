@@ -34,6 +34,7 @@
 
 mod beyond;
 mod buffers;
+mod choices;
 mod compare;
 mod differ;
 mod filling;

@@ -29,10 +29,10 @@ step! {
     /// instruction has one target, in shared memory, and no predicate. Lowering refuses results
     /// that are not distributed as those of an atom are ([`Tensorize`](crate::Tensorize)), rows
     /// that are not aligned, and guards that may cut a matrix (`matrix-store`). Partial tiles have
-    /// such guards unless boxes may be stored as a whole: the array has room for them, nothing
-    /// reads the elements behind the end, and what is computed of a sum reads no memory. The final
-    /// check shows this, and lane by lane and element by element that what is stored is what the
-    /// instruction says.
+    /// such guards unless boxes may be stored as a whole: the array has room for them, and nothing
+    /// reads the elements behind the end afterwards. Where what is computed of a sum reads memory,
+    /// a lane stores zeros in place of results that do not exist. The final check shows this, and
+    /// lane by lane and element by element that what is stored is what the instruction says.
     ///
     /// In text: `store_matrices(product)`. The instruction's option `via=stmatrix` says so.
     ///

@@ -56,10 +56,11 @@ step! {
     /// The instances stay what they are; their distribution over lanes and registers is judged as
     /// that by `split_iname`, `join_inames` and `tag_inames` is. The order in which an atom adds
     /// products is its own, as in any reassociation of a reduction. The step refuses an instruction
-    /// that is not the atom's product, with the equation that does not hold. Lowering refuses
-    /// updates under guards that may differ between the instances of a box: a partial tile has to
-    /// read factors that `add_prefetch` fills. The final check shows, lane by lane and element by
-    /// element, that what is loaded and multiplied is what the instruction says.
+    /// that is not the atom's product, with the equation that does not hold. In a partial tile
+    /// zeros take the place of factors that do not exist: `add_prefetch` fills them in, or the
+    /// lanes that load them from global memory, one by one. Lowering refuses updates under other
+    /// guards that may differ between the instances of a box. The final check shows, lane by lane
+    /// and element by element, that what is loaded and multiplied is what the instruction says.
     ///
     /// In text: `tensorize(product, mma_m16n8k16_bf16, m=i_in, n=j_in, k=k_in)`, and with
     /// `lanes=apart`.
