@@ -71,8 +71,8 @@ z[i] = sum(j, a[i, j]) if x[i] < 0.5 {id=total}
     assert_eq!(of("total."), parts, "{text}");
 }
 
-/// Neighbours with one predicate, or its negation, share a branch, unless one of them writes what it
-/// reads. Names of one axis are one index.
+/// Neighbours with one predicate, or its negation, share a branch, unless one of them writes what
+/// it reads. Names of one axis are one index.
 #[test]
 fn neighbours_share_branches() {
     let branches = |instructions: &str| -> Vec<String> {

@@ -1540,7 +1540,7 @@ class Steps:
 
         An update that no other thread can meet is a plain read and write, whatever its scope, but
         for `system`: there, those who may come between are no part of the kernel. Shared memory is
-        a block's, so that its updates have no other scope.
+        a block's and private memory a thread's, so that no other scope matters there.
 
         Legality
         --------

@@ -1,5 +1,5 @@
-//! Segments through many blocks, whose partial results the last launch of a nest joins: in a thread,
-//! in the lanes of a warp, across warps, and in several rounds.
+//! Segments through many blocks, whose partial results the last launch of a nest joins: in a
+//! thread, in the lanes of a warp, across warps, and in several rounds.
 
 use loopwright_kernel_ir::Flat;
 
@@ -9,8 +9,8 @@ use super::{Lengths, MOST_STEPS};
 const OF_THREAD: i64 = 4;
 const THREADS: i64 = 1024;
 
-/// One segment through one block more than a thread takes, behind which others begin; and long and short segments in the blocks of several warps and rounds, where they are not too
-/// long.
+/// One segment through one block more than a thread takes, behind which others begin; and long and
+/// short segments in the blocks of several warps and rounds, where they are not too long.
 pub(super) fn cases(flat: Flat, warp: i64) -> Vec<Lengths> {
     let threads = i64::from(flat.threads).max(warp);
     let block = i64::from(flat.items) * i64::from(flat.tiles) * threads;
@@ -24,7 +24,7 @@ pub(super) fn cases(flat: Flat, warp: i64) -> Vec<Lengths> {
             cases.push(Lengths { before: 1, lengths: through(blocks, block) });
         }
     }
-    // What is open behind a round is so before the next one: in its first warp, or in the next ones.
+    // What is open behind a round is so before the next one: in its first warp, or in others.
     let of_round = OF_THREAD * THREADS;
     if (of_round + 4 * of_warp) * block <= 8 * MOST_STEPS {
         let first = (of_round - 5) * block;
