@@ -15,8 +15,8 @@
 //! 4. Each decision is a pass: guards, bounds of loops, vectors and their remainders, loads that
 //!    lanes share, joins of partial results, storage, loop counters (`schedule`). Passes of their
 //!    own decide about flattened nests (`flat::plan`).
-//! 5. The schedule is written out without further decisions (`write`), and variables are declared
-//!    (`declare`).
+//! 5. The schedule is written out (`write`): what is decided there changes no order and no value,
+//!    but what gets a name. Variables are declared, and what nothing reads is dropped (`declare`).
 //! 6. The finished program is verified by code that is independent of lowering ([`verify`]).
 //!
 //! What the verifier reports if a barrier is removed:

@@ -321,7 +321,13 @@ impl Parser {
                 let mut error =
                     self.diagnostic(span, "unknown-name", format!("`{name}` is not a value of the state"));
                 error.help = crate::suggest::did_you_mean(&name, state.iter().map(|(n, _)| n.as_str()))
-                    .or_else(|| Some("the `state` has to come first".into()));
+                    .or_else(|| match state.is_empty() {
+                        true => Some("the `state` has to come first".into()),
+                        false => {
+                            let names: Vec<String> = state.iter().map(|(n, _)| format!("`{n}`")).collect();
+                            Some(format!("the state has {}", names.join(", ")))
+                        }
+                    });
                 return Err(error.into());
             };
             let index = if self.at("[") { self.subscripts()? } else { Vec::new() };

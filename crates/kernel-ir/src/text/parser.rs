@@ -294,7 +294,11 @@ impl Parser {
 
     /// An integer literal as `i64`.
     pub fn small(&self, value: u64) -> Parse<i64> {
-        i64::try_from(value).map_err(|_| self.huge())
+        i64::try_from(value).map_err(|_| {
+            let mut error = self.error("overflow", "an integer literal is at most 2^63 - 1");
+            error.help = Some("of u64 write a computed one, such as `cast(u64, 1) << 63`".into());
+            error.into()
+        })
     }
 
     /// The refusal of an integer beyond 64 bits.

@@ -9,8 +9,7 @@
 //!
 //! Among whom an atomic update is one step is said by the instruction ([`UpdateScope`]). Blocks may
 //! not meet in an element whose updates are one step in their block alone: `sync` takes these for
-//! writes between blocks. What others outside the kernel may update, in global memory, is always
-//! atomic.
+//! writes between blocks. What others outside the kernel may update is always atomic.
 
 use std::collections::BTreeSet;
 
@@ -32,16 +31,16 @@ pub(crate) fn atomic(
         if analysis.update(info).is_none() {
             continue;
         }
-        let written = info.execution.accesses.iter().find(|access| access.write);
-        let target = written.and_then(|a| Some((a, analysis.lookup.array(&a.array)?)));
         // What blocks have reduced is joined by them all; others outside the kernel may update what
-        // has the system's scope, if it lies where they reach it.
+        // has the system's scope.
         let instruction = analysis.instruction(info);
-        let is_reached = target.is_none_or(|(_, array)| array.space == AddressSpace::Global);
-        if instruction.update.is_none() || instruction.scope == UpdateScope::System && is_reached {
+        if instruction.update.is_none() || instruction.scope == UpdateScope::System {
             found.insert(p);
         }
-        let Some((access, array)) = target else { continue };
+        let written = info.execution.accesses.iter().find(|access| access.write);
+        let Some((access, array)) = written.and_then(|a| Some((a, analysis.lookup.array(&a.array)?))) else {
+            continue;
+        };
         // Launches for different values of loops of the host follow one another; no other loop
         // orders threads.
         let mut execution = info.execution.clone();

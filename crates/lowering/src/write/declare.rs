@@ -1,9 +1,15 @@
 //! Places the declarations of variables, and drops those that are not needed.
 //!
+//! Until nothing changes any more, these are done in turn:
+//!
+//! * a named index that one sum of another index reads, and a coordinate at which one loop begins,
+//!   are put there;
+//! * a variable that is a copy of another gives way to it;
+//! * variables that nothing reads, and empty loops and guards, are dropped.
+//!
 //! A variable is declared in the innermost body that holds all its uses: by its first assignment if
 //! that is directly in that body, otherwise just before its first use; not inside a loop if its
-//! value may come from an earlier iteration. Named indices that are never read, and empty loops and
-//! guards, are dropped.
+//! value may come from an earlier iteration.
 
 use std::collections::{BTreeMap, BTreeSet};
 

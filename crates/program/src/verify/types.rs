@@ -42,7 +42,20 @@ impl Types<'_> {
             Stmt::Async(Async::Copy(copy)) => {
                 (self.of_element(&copy.to), self.of_element(&copy.from).map(|f| f.1))
             }
-            _ => (None, None),
+            // Matrices and fragments are held to the types of their instruction (`atoms`), and what
+            // looks back to its declaration (`look_back`).
+            Stmt::LoadMatrices { .. }
+            | Stmt::StoreMatrices { .. }
+            | Stmt::Mma { .. }
+            | Stmt::Async(Async::Commit | Async::Wait { .. })
+            | Stmt::LookBack(_) => (None, None),
+            // What is inside is visited by itself.
+            Stmt::Declare(_)
+            | Stmt::For { .. }
+            | Stmt::If { .. }
+            | Stmt::Sync { .. }
+            | Stmt::Atom { .. }
+            | Stmt::Collective { .. } => (None, None),
         };
         if let (Some((name, wanted)), Some(found)) = (place, found)
             && wanted != found

@@ -1240,8 +1240,9 @@ class Steps:
         shared memory, whatever their number; a loop over the outer part carries the total from tile
         to tile. Lanes (`vec`, `ilp`) inside the threads give each thread several neighbouring
         points. With the outer part on an axis of the grid, each block scans a tile and looks back
-        over the tiles before its own, all in one launch; the rounding of floating-point sums then
-        depends on the time at which blocks run.
+        over the tiles before its own, all in one launch, ahead of which a short one resets what
+        tiles pass on; the rounding of floating-point sums then depends on the time at which blocks
+        run.
 
         Legality
         --------
@@ -1540,7 +1541,7 @@ class Steps:
 
         An update that no other thread can meet is a plain read and write, whatever its scope, but
         for `system`: there, those who may come between are no part of the kernel. Shared memory is
-        a block's and private memory a thread's, so that no other scope matters there.
+        a block's, so that its updates have no other scope.
 
         Legality
         --------

@@ -12,7 +12,7 @@ use super::{
     walk::{Group, Walk},
 };
 use crate::{
-    Async, AsyncCopy, Atomic, Destination, Leaf, Memory, Stmt,
+    Async, AsyncCopy, Atomic, Destination, Leaf, Stmt,
     verify::reading::{Copied, Done, ScopeId, first_lane},
 };
 
@@ -100,12 +100,8 @@ impl<'k> Walk<'_, 'k, '_> {
         let wanted = self.spec.wanted(self.forms, part, number, carries, &at)?;
         let Some(wanted) = wanted else { return Err(self.not_followed(part)) };
         let text = self.spec.text(part)?;
-        let is_global = matches!(
-            stmt.destination(),
-            Some(Destination::Elements(to)) if matches!(to.element.memory, Memory::Global(_))
-        );
         if let Some(text) = text.as_ref()
-            && !self.is_done_by(text, (atomic, is_global), &at)
+            && !self.is_done_by(text, atomic, &at)
         {
             let message = format!("{part} updates its target otherwise than the kernel says");
             let found = Diagnostic::new("wrong-value", message);
@@ -148,15 +144,10 @@ impl<'k> Walk<'_, 'k, '_> {
     /// Whether a statement that is this atomic update, or none, may do a part. What a kernel says
     /// to be an update may also be a read and a write, which no other thread may divide, and an
     /// update's scope may be any: the order of accesses is checked elsewhere. The scope of what
-    /// others outside the kernel may update, which is in global memory, is the system.
-    fn is_done_by(
-        &mut self,
-        text: &Text,
-        (atomic, is_global): (Option<(Atomic, UpdateScope)>, bool),
-        at: &At<'_>,
-    ) -> bool {
+    /// others outside the kernel may update is the system.
+    fn is_done_by(&mut self, text: &Text, atomic: Option<(Atomic, UpdateScope)>, at: &At<'_>) -> bool {
         // Who else updates the array is not in the program, so that no check of its order finds it.
-        let wide = text.scope == UpdateScope::System && is_global;
+        let wide = text.scope == UpdateScope::System;
         if wide && atomic.is_none_or(|(_, scope)| scope != UpdateScope::System) {
             return false;
         }

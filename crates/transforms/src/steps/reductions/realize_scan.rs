@@ -35,8 +35,9 @@ step! {
     /// shared memory, whatever their number; a loop over the outer part carries the total from tile
     /// to tile. Lanes (`vec`, `ilp`) inside the threads give each thread several neighbouring
     /// points. With the outer part on an axis of the grid, each block scans a tile and looks back
-    /// over the tiles before its own, all in one launch; the rounding of floating-point sums then
-    /// depends on the time at which blocks run.
+    /// over the tiles before its own, all in one launch, ahead of which a short one resets what
+    /// tiles pass on; the rounding of floating-point sums then depends on the time at which blocks
+    /// run.
     ///
     /// # Legality
     ///

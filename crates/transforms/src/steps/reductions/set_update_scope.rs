@@ -20,7 +20,7 @@ step! {
     ///
     /// An update that no other thread can meet is a plain read and write, whatever its scope, but
     /// for `system`: there, those who may come between are no part of the kernel. Shared memory is
-    /// a block's and private memory a thread's, so that no other scope matters there.
+    /// a block's, so that its updates have no other scope.
     ///
     /// # Legality
     ///
@@ -97,6 +97,13 @@ impl Transform for SetUpdateScope {
             return refuse(
                 format!("`{id}` is no update, and has no scope"),
                 "a reduction over blocks that `reduce_atomically` joins has the device's",
+            );
+        }
+        let own = instruction.targets.iter().find(|target| kernel.temporary(&target.array).is_some());
+        if let (UpdateScope::System, Some(target)) = (self.scope, own) {
+            return refuse(
+                format!("nothing outside the kernel updates `{}`, a temporary of its own", target.array),
+                "leave the step out: the device's scope is right for it",
             );
         }
         let declared = instruction.role.declared().and_then(|of| kernel.declared().instruction(of));
