@@ -55,6 +55,7 @@ impl CompileOptions {
             "--ptxas-options=-v".to_owned(),
             // Messages include their number, so that a warning can be looked up.
             "--display-error-number".to_owned(),
+            NO_CACHE.to_owned(),
         ];
         if self.fast_math {
             arguments.push("--use_fast_math".to_owned());
@@ -83,9 +84,18 @@ pub struct Header {
 /// The option that omits declarations.
 const MINIMAL: &str = "--minimal";
 
+/// The option that has NVRTC compile what it has compiled before: what it takes from its own cache,
+/// where there is a driver, has no log, from which the resources are read.
+const NO_CACHE: &str = "--no-cache";
+
 /// Whether NVRTC of this version (major, minor) supports an option; it refuses unknown ones.
 pub(super) fn knows(version: (u32, u32), argument: &str) -> bool {
-    argument != MINIMAL || version >= (12, 4)
+    let least = match argument {
+        MINIMAL => (12, 4),
+        NO_CACHE => (13, 0),
+        _ => return true,
+    };
+    version >= least
 }
 
 #[cfg(test)]
@@ -97,6 +107,6 @@ mod tests {
         let options = CompileOptions { minimal: true, ..CompileOptions::new(Arch::SM_80) };
         let given = |version| options.arguments().iter().filter(|a| knows(version, a)).count();
         assert_eq!(given((12, 3)) + 1, given((12, 4)));
-        assert_eq!(given((12, 4)), given((13, 0)));
+        assert_eq!(given((12, 4)) + 1, given((13, 0)));
     }
 }
