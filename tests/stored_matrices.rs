@@ -121,6 +121,33 @@ const SPOILT: [(&str, &str, &str); 8] = [
     ("    barrier block \"product.finish writes c_buf, c_store reads it\"\n", "", ""),
 ];
 
+/// Why a program is refused that is spoilt by another text in place of one; and whether a run of
+/// these sizes shows it.
+fn spoilt(
+    (declared, kernel): (&LoopKernel, &LoopKernel),
+    text: &str,
+    (from, to): (&str, &str),
+    sizes: &BTreeMap<Name, i64>,
+) -> (String, bool) {
+    let spoilt = text.replacen(from, to, 1);
+    assert!(text != spoilt, "{from}\n{text}");
+    let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{from}\n{d}"));
+    let refused = match verify_kernel(kernel, &spoilt) {
+        Finding::Proved { .. } => panic!("{from} -> {to} is proved"),
+        Finding::Refuted(why) | Finding::Unknown(why) => why.to_string(),
+    };
+    (refused, check::run(declared, &spoilt, sizes).is_err())
+}
+
+/// Requires that the check refuses a program which reads what is stored beyond the instances.
+fn reads_are_refused(kernel: &LoopKernel, text: &str, (from, to): (&str, &str)) {
+    let text = text.replacen("    private acc", "    private read: bf16[1]\n    private acc", 1);
+    let reads = text.replacen(from, to, 1);
+    let reads = Program::parse(&reads).unwrap_or_else(|d| panic!("{d}\n{reads}"));
+    let Finding::Unknown(why) = verify_kernel(kernel, &reads) else { panic!("it reads what is stored") };
+    assert!(why.to_string().contains("may store what is read"), "{why}");
+}
+
 #[test]
 fn spoilt_stores_are_refused_and_run_wrong() {
     let declared = parse(TILE);
@@ -131,18 +158,9 @@ fn spoilt_stores_are_refused_and_run_wrong() {
     let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
     check::run_text(&checker, &declared, &program, &BTreeMap::new()).unwrap_or_else(|f| panic!("{}", f.text));
     for (from, to, part) in SPOILT {
-        let spoilt = text.replacen(from, to, 1);
-        assert!(text != spoilt, "{from}\n{text}");
-        let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{from}\n{d}"));
-        let refused = match verify_kernel(&kernel, &spoilt) {
-            Finding::Proved { .. } => panic!("{from} -> {to} is proved"),
-            Finding::Refuted(why) | Finding::Unknown(why) => why.to_string(),
-        };
+        let (refused, shows) = spoilt((&declared, &kernel), &text, (from, to), &BTreeMap::new());
         assert!(refused.contains(part), "{from} -> {to}\n{refused}");
-        assert!(
-            check::run(&declared, &spoilt, &BTreeMap::new()).is_err(),
-            "{from} -> {to} computes the same"
-        );
+        assert!(shows, "{from} -> {to} computes the same");
     }
 }
 
@@ -234,14 +252,8 @@ fn boxes_of_partial_tiles_are_stored_whole() {
     }
     // A statement that reads a row which is none of the array in the last tile.
     let text = program.to_text();
-    let reads = text.replacen("    private acc", "    private read: bf16[1]\n    private acc", 1).replacen(
-        "c_store reads it\"\n",
-        "c_store reads it\"\n    store read[0] = c_buf[15, 0]\n",
-        1,
-    );
-    let reads = Program::parse(&reads).unwrap_or_else(|d| panic!("{d}\n{reads}"));
-    let Finding::Unknown(why) = verify_kernel(&kernel, &reads) else { panic!("it reads what is stored") };
-    assert!(why.to_string().contains("may store what is read"), "{why}");
+    let read = "c_store reads it\"\n    store read[0] = c_buf[15, 0]\n";
+    reads_are_refused(&kernel, &text, ("c_store reads it\"\n", read));
 }
 
 /// Rows of a product that two blocks take turns with, the last tile in part; each row is scaled,
@@ -303,25 +315,14 @@ fn boxes_are_stored_whole_in_turns_and_where_their_values_read_memory() {
     }
     let text = program.to_text();
     for (from, to, part, shows) in SPOILT_TURNS {
-        let spoilt = text.replacen(from, to, 1);
-        assert!(text != spoilt, "{from}\n{text}");
-        let spoilt = Program::parse(&spoilt).unwrap_or_else(|d| panic!("{from}\n{d}"));
-        let refused = match verify_kernel(&kernel, &spoilt) {
-            Finding::Proved { .. } => panic!("{from} -> {to} is proved"),
-            Finding::Refuted(why) | Finding::Unknown(why) => why.to_string(),
-        };
+        let (refused, found) = spoilt((&declared, &kernel), &text, (from, to), &sizes(41));
         assert!(refused.contains(part), "{from} -> {to}\n{refused}");
-        assert_eq!(check::run(&declared, &spoilt, &sizes(41)).is_err(), shows, "{from} -> {to}");
+        assert_eq!(found, shows, "{from} -> {to}");
     }
     // What a turn before has stored, in a row that is none of the array then: no instance reads it.
-    let reads = text.replacen("    private acc", "    private read: bf16[1]\n    private acc", 1).replacen(
-        "        for i_inner_reg: i32 = 0 to 2 unroll {",
-        "        store read[0] = c_buf[15, 0]\n        for i_inner_reg: i32 = 0 to 2 unroll {",
-        1,
-    );
-    let reads = Program::parse(&reads).unwrap_or_else(|d| panic!("{d}\n{reads}"));
-    let Finding::Unknown(why) = verify_kernel(&kernel, &reads) else { panic!("it reads what is stored") };
-    assert!(why.to_string().contains("may store what is read"), "{why}");
+    let rows = "        for i_inner_reg: i32 = 0 to 2 unroll {";
+    let read = format!("        store read[0] = c_buf[15, 0]\n{rows}");
+    reads_are_refused(&kernel, &text, (rows, &read));
 }
 
 /// The last tile comes first: what is stored behind the end would be read by later turns, if they

@@ -37,8 +37,7 @@ impl KernelData {
         taken.extend(self.instructions.iter().map(|i| i.id.clone()));
         taken.insert(self.name.clone());
         for e in self.instructions.iter().flat_map(|i| i.expressions()) {
-            taken.extend(e.names());
-            taken.extend(e.accesses().into_iter().map(|a| a.array));
+            taken.extend(e.reads());
             taken.extend(e.reductions().iter().flat_map(|r| r.inames.clone()));
         }
         taken.extend(self.domains.iter().flat_map(|d| d.constraints.iter().flat_map(|c| c.names())));

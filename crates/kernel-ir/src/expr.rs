@@ -257,6 +257,12 @@ impl Expr {
         names
     }
 
+    /// The names that it reads: those of [`names`](Self::names), and those of arrays.
+    pub fn reads(&self) -> BTreeSet<Name> {
+        let arrays = self.accesses().into_iter().map(|access| access.array);
+        self.names().into_iter().chain(arrays).collect()
+    }
+
     /// The conditions whose conjunction the expression is, left before right; any other expression
     /// is the only one.
     pub fn conjuncts(&self) -> Vec<&Expr> {

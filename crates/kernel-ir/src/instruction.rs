@@ -241,6 +241,16 @@ impl Instruction {
         self.check_atomic_target(kernel)
     }
 
+    /// Refuses the system's scope for an update of a temporary: nothing outside the kernel reaches
+    /// it.
+    pub fn check_system_scope(&self, kernel: &KernelData) -> Result<(), Diagnostic> {
+        let own = self.targets.iter().find(|target| kernel.temporary(&target.array).is_some());
+        let Some(target) = own else { return Ok(()) };
+        let message =
+            format!("nothing outside the kernel updates `{}`, a temporary of its own", target.array);
+        Err(Diagnostic::new("update-scope", message).help("leave `scope=system` out"))
+    }
+
     /// Whether blocks can join the partial results of its reduction in its target, if they are to
     /// and its reduction is over blocks: the target has to be in global memory.
     pub fn check_atomic_target(&self, kernel: &KernelData) -> Result<(), Diagnostic> {
@@ -275,8 +285,7 @@ impl Instruction {
         let mut found = BTreeSet::new();
         let subscripts = self.targets.iter().flat_map(|t| &t.index);
         for e in [&self.value].into_iter().chain(&self.predicate).chain(subscripts) {
-            found.extend(e.names());
-            found.extend(e.accesses().into_iter().map(|a| a.array));
+            found.extend(e.reads());
         }
         found
     }

@@ -122,9 +122,7 @@ impl Inliner<'_, '_> {
             array.or_else(|| by.results.get(n).map(|access| &access.array))
         };
         let conditions = callee.instructions.iter().filter_map(|i| i.predicate.as_ref());
-        let read: BTreeSet<Name> = conditions
-            .flat_map(|p| p.accesses().into_iter().map(|a| a.array.clone()).chain(p.names()))
-            .collect();
+        let read: BTreeSet<Name> = conditions.flat_map(Expr::reads).collect();
         for target in callee.instructions.iter().flat_map(|i| &i.targets) {
             let written = &target.array;
             let Some(array) = here(written) else { continue };

@@ -169,8 +169,7 @@ impl Parser {
         span: Range<usize>,
     ) -> Parse<()> {
         let inside = &draft.data.instructions[first..];
-        let mut read = condition.names();
-        read.extend(condition.accesses().into_iter().map(|a| a.array));
+        let read = condition.reads();
         for (k, instruction) in inside.iter().enumerate() {
             if let Some(target) = instruction.targets.iter().find(|t| read.contains(&t.array)) {
                 let line = draft.map.spans.get(&Item::Instruction(first + k)).cloned();

@@ -100,8 +100,7 @@ pub(super) fn assign_conditions(data: &mut KernelData, map: &mut SourceMap, bloc
         }
         let written: Vec<&Name> = instruction.targets.iter().map(|t| &t.array).collect();
         known.retain(|a| {
-            let mut read = a.condition.names();
-            read.extend(a.condition.accesses().into_iter().map(|x| x.array));
+            let read = a.condition.reads();
             !written.iter().any(|n| read.contains(*n))
         });
         if let Some(loops) = around.get(&k) {

@@ -97,11 +97,7 @@ fn repeated(lookup: &Lookup<'_>, instruction: &Instruction) -> Option<Diagnostic
     let mut mentioned: BTreeSet<Name> = instruction.expressions().flat_map(|e| e.names()).collect();
     mentioned.extend(all_inames(instruction).into_iter().filter(|n| !instruction.within.contains(n)));
     let target = instruction.targets.first()?;
-    let reads = |i: &Instruction| {
-        i.expressions().any(|e| {
-            e.names().contains(&target.array) || e.accesses().iter().any(|a| a.array == target.array)
-        })
-    };
+    let reads = |i: &Instruction| i.expressions().any(|e| e.reads().contains(&target.array));
     if instruction.update.is_some() {
         return None;
     }

@@ -86,9 +86,8 @@ fn wrong_scope<'i>(check: &Check<'_>, i: &'i Instruction) -> Option<(&'i Name, D
     }
     let (UpdateScope::System, [target]) = (i.scope, i.targets.as_slice()) else { return None };
     let array = &target.array;
-    if check.lookup.temporary(array).is_some() {
-        let message = format!("nothing outside the kernel updates `{array}`, a temporary of its own");
-        return refuse(array, message, "leave `scope=system` out".into());
+    if let Err(refusal) = i.check_system_scope(check.data) {
+        return Some((array, refusal));
     }
     // What others update at any time has no value that a read or a write could be in order with.
     let is_other = |o: &&Instruction| {

@@ -28,9 +28,8 @@ use crate::{ModelPart, Touch};
 /// The conditions of an instruction that hold wherever it reads an array: those before the first
 /// one that reads it too.
 pub fn conditions_before<'i>(instruction: &'i Instruction, array: &Name) -> Vec<&'i Expr> {
-    let reads = |e: &Expr| e.names().contains(array) || e.accesses().iter().any(|a| a.array == *array);
     let conditions = instruction.predicate.iter().flat_map(Expr::conjuncts);
-    conditions.take_while(|condition| !reads(condition)).collect()
+    conditions.take_while(|condition| !condition.reads().contains(array)).collect()
 }
 
 impl Flows<'_, '_> {

@@ -295,15 +295,9 @@ pub(super) fn conditions_hold(analysis: &Analysis<'_>, array: &Name, w: usize, r
     let is_between =
         |p: usize| (w <= p && p < r) || (r <= p && common_loops(&analysis.parts[p], reader) > depth);
     predicate.conjuncts().into_iter().all(|condition| {
-        let names = condition.names();
-        let arrays = condition.accesses().into_iter().map(|access| access.array);
         known.contains(&condition)
-            && names.iter().all(|name| before.map.get(name) == behind.map.get(name))
-            && names
-                .iter()
-                .cloned()
-                .chain(arrays)
-                .all(|name| analysis.writers(&name).all(|(p, _)| !is_between(p)))
+            && condition.names().iter().all(|name| before.map.get(name) == behind.map.get(name))
+            && condition.reads().iter().all(|name| analysis.writers(name).all(|(p, _)| !is_between(p)))
     })
 }
 

@@ -82,12 +82,12 @@ fn joined(analysis: &Analysis<'_>, last: &mut Branch, next: Branch) -> Result<Op
         false if negates(&first, &second) || negates(&second, &first) => true,
         false => return Ok(Some(next)),
     };
-    let mut read = names_in(&next.predicate);
+    let mut read = next.predicate.reads();
     for Access { array, index } in next.loads.iter().flat_map(|(_, names)| names) {
         read.insert(array.clone());
-        read.extend(index.iter().flat_map(names_in));
+        read.extend(index.iter().flat_map(Expr::reads));
     }
-    read.extend(names_in(&last.predicate));
+    read.extend(last.predicate.reads());
     if last.writes(analysis).iter().any(|name| read.contains(name)) {
         return Ok(Some(next));
     }
@@ -105,12 +105,6 @@ fn joined(analysis: &Analysis<'_>, last: &mut Branch, next: Branch) -> Result<Op
     then.extend(next.then);
     otherwise.extend(next.otherwise);
     Ok(None)
-}
-
-/// The names and arrays that an expression reads.
-fn names_in(e: &Expr) -> BTreeSet<Name> {
-    let arrays = e.accesses().into_iter().map(|access| access.array);
-    e.names().into_iter().chain(arrays).collect()
 }
 
 /// Whether two typed expressions of one place have the same value there. Results of reductions,

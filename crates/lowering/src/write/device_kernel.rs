@@ -39,8 +39,7 @@ impl Draft {
         Draft { body, vars, shared, private, in_order, taken, language }
     }
 
-    /// Drops what is never read, and variables that are
-    /// copies of others.
+    /// Drops what is never read, and variables that are copies of others.
     pub fn finish(&mut self) {
         finish(&mut self.body, &mut self.vars);
     }

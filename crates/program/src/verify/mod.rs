@@ -54,9 +54,9 @@
 //!   segmented scan and of the joins, which the program does not state. Not run is what takes more
 //!   than some 150,000 steps, such as many blocks of long chunks, of which the last launch then
 //!   joins few (it is run on several of its rounds where blocks have no more than 256 steps), and
-//!   sizes of which an index may need 64 bits, where it has 32; scalars
-//!   and host loops have one value each; the rounding of floating-point types is not followed, nor
-//!   are functions of the user's;
+//!   sizes of which an index may need 64 bits, where it has 32; scalars and host loops have one
+//!   value each; the rounding of floating-point types is not followed, nor are functions of the
+//!   user's;
 //! * what the user has vouched for, if the kernel is known: that two executions of one part in one
 //!   iteration of the loops around it do not touch one cell, where data decide that (`vouched`);
 //! * that subscripts which read data or are not affine, or stand under conditions that are not,

@@ -49,7 +49,7 @@ impl Types<'_> {
             | Stmt::Mma { .. }
             | Stmt::Async(Async::Commit | Async::Wait { .. })
             | Stmt::LookBack(_) => (None, None),
-            // What is inside is visited by itself.
+            // These give nothing a value; what is inside is visited by itself.
             Stmt::Declare(_)
             | Stmt::For { .. }
             | Stmt::If { .. }

@@ -40,7 +40,7 @@ pub(super) struct Machine<'p> {
     /// The number of elements of each array in global memory.
     pub sizes: Vec<i64>,
     pub written: Written,
-    /// Which of the arrays have been written.
+    /// Which of the arrays have been written: the elements of others are not looked for.
     pub is_written: Vec<bool>,
     /// The first value of an element, by its array and its offset.
     pub first: &'p dyn Fn(usize, i64) -> Num,

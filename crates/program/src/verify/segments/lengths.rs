@@ -88,6 +88,26 @@ impl Builder {
     }
 }
 
+/// What a nest is cut into, in steps.
+#[derive(Clone, Copy)]
+struct Cut {
+    /// Those of a lane in a tile.
+    items: i64,
+    tile: i64,
+    chunk: i64,
+    block: i64,
+}
+
+impl Cut {
+    /// That of a nest in warps of this many threads.
+    fn of(flat: Flat, warp: i64) -> Cut {
+        let items = i64::from(flat.items);
+        let tile = items * warp;
+        let chunk = tile * i64::from(flat.tiles);
+        Cut { items, tile, chunk, block: chunk * (i64::from(flat.threads) / warp).max(1) }
+    }
+}
+
 /// The cases for a nest that is cut in this way, in warps of this many threads.
 pub(super) fn cases(flat: Flat, warp: i64) -> Vec<Lengths> {
     let mut cases = mixed(flat, warp);
@@ -98,10 +118,7 @@ pub(super) fn cases(flat: Flat, warp: i64) -> Vec<Lengths> {
 
 /// Those in which segments of all lengths are mixed.
 fn mixed(flat: Flat, warp: i64) -> Vec<Lengths> {
-    let items = i64::from(flat.items);
-    let tile = items * warp;
-    let chunk = tile * i64::from(flat.tiles);
-    let block = chunk * (i64::from(flat.threads) / warp).max(1);
+    let Cut { items, tile, chunk, block } = Cut::of(flat, warp);
     let builder = || Builder { lengths: Vec::new(), steps: 0, items, drawn: 0 };
     let of = |before: i64, lengths: &[i64]| Lengths { before, lengths: lengths.to_vec() };
 

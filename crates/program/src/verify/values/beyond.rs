@@ -22,10 +22,7 @@ use super::{
 };
 use crate::{
     Leaf, Memory, Step,
-    verify::{
-        instances::Coverage,
-        reading::{ScopeId, Touch},
-    },
+    verify::reading::{ScopeId, Touch},
 };
 
 impl Walk<'_, '_, '_> {
@@ -50,10 +47,7 @@ impl Walk<'_, '_, '_> {
         if self.forms.constraints(cond, &mut rows).is_none() {
             return Ok(false);
         }
-        let own = Coverage::instances(claim, self.reading.context, Some(self.reading));
-        let own = System::new(&own.map_err(Diagnostic::from)?).map_err(Diagnostic::from)?;
-        let here = self.system(scope)?.with(own.constraints()).map_err(Diagnostic::from)?;
-        Ok(here.implies_all(&rows).map_err(Diagnostic::from)?)
+        Ok(self.instances_here(claim, scope)?.implies_all(&rows).map_err(Diagnostic::from)?)
     }
 
     /// Whether nothing reads what a store writes beyond its instances.

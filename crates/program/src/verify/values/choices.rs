@@ -6,6 +6,7 @@
 //! fails.
 
 use loopwright_kernel_ir::{Constraint, Diagnostic, Number, Part};
+use loopwright_poly::System;
 
 use super::{
     WrongValue,
@@ -13,7 +14,7 @@ use super::{
     walk::Walk,
 };
 use crate::{
-    Leaf,
+    Instances, Leaf,
     verify::{instances::Coverage, reading::ScopeId},
 };
 
@@ -27,6 +28,13 @@ pub(super) struct Chosen {
 }
 
 impl Walk<'_, '_, '_> {
+    /// The instances of a part for which a statement is run where it stands.
+    pub fn instances_here(&mut self, claim: &Instances, scope: ScopeId) -> Result<System, WrongValue> {
+        let own = Coverage::instances(claim, self.reading.context, Some(self.reading));
+        let own = own.map_err(Diagnostic::from)?;
+        Ok(self.system(scope)?.with(&own).map_err(Diagnostic::from)?)
+    }
+
     /// The value of an update without the choices in it between an element and a constant whose
     /// conditions hold for all of its instances, and these choices.
     pub fn without_choices(
@@ -44,9 +52,8 @@ impl Walk<'_, '_, '_> {
         if !has_choice {
             return Ok((found, chosen));
         }
-        let own = Coverage::instances(claim, self.reading.context, Some(self.reading));
-        let own = self.system(scope)?.with(&own.map_err(Diagnostic::from)?).map_err(Diagnostic::from)?;
-        let plain = self.forms.without(found, &mut |forms, form| {
+        let own = self.instances_here(claim, scope)?;
+        let plain = self.forms.replaced(found, &mut |forms, form| {
             let Node::Op(Op::Select, _, args) = forms.node(form) else { return None };
             let [cond, of, other] = args[..] else { return None };
             let (Node::Element(_, place, subscripts, _), Some(number)) =
@@ -64,7 +71,7 @@ impl Walk<'_, '_, '_> {
         });
         // An element of the same array that is not chosen is another value where that fails.
         let zero = self.forms.number(Number::Bool(false));
-        let others = self.forms.without(found, &mut |forms, form| {
+        let others = self.forms.replaced(found, &mut |forms, form| {
             matches!(forms.node(form), Node::Op(Op::Select, ..)).then_some(zero)
         });
         let mut left = Vec::new();

@@ -10,6 +10,7 @@
 //! are folded, and choices that a constant decides.
 
 mod quotients;
+mod replaced;
 #[cfg(test)]
 mod tests;
 
@@ -473,90 +474,6 @@ impl Forms {
             return self.cast(to, inner, exact);
         }
         self.make(Node::Op(Op::Cast, to, vec![a]))
-    }
-
-    /// A form with functions in place of names.
-    pub fn substitute(&mut self, form: Form, by: &Table<Name, Aff>) -> Form {
-        match self.node(form).clone() {
-            Node::Name(name) => match by.get(&name) {
-                Some(aff) => {
-                    let index = self.index;
-                    self.of_aff(aff, index, &mut |_, _| None)
-                }
-                None => form,
-            },
-            Node::Sum(dtype, terms) => {
-                let mut sum = self.int(dtype, 0);
-                for (product, factor) in terms {
-                    let mut term = self.int(dtype, factor);
-                    for f in product {
-                        let f = self.substitute(f, by);
-                        term = self.times(dtype, term, f);
-                    }
-                    sum = self.plus(dtype, sum, term, 1);
-                }
-                sum
-            }
-            Node::Constant(..) | Node::Scalar(..) => form,
-            Node::Element(dtype, place, subscripts, version) => {
-                let subscripts = subscripts.into_iter().map(|s| self.substitute(s, by)).collect();
-                self.make(Node::Element(dtype, place, subscripts, version))
-            }
-            Node::Op(op, dtype, args) => {
-                let args: Vec<Form> = args.into_iter().map(|a| self.substitute(a, by)).collect();
-                match (&op, args.as_slice()) {
-                    (Op::Binary(op), [a, b]) => {
-                        let of = self.dtype(*a);
-                        self.binary(*op, of, *a, *b)
-                    }
-                    _ => self.make(Node::Op(op, dtype, args)),
-                }
-            }
-        }
-    }
-
-    /// Calls a function with what a form is made of.
-    pub fn visit(&self, form: Form, found: &mut dyn FnMut(&Node)) {
-        found(self.node(form));
-        match self.node(form) {
-            Node::Sum(_, terms) => {
-                terms.iter().flat_map(|(product, _)| product).for_each(|f| self.visit(*f, found));
-            }
-            Node::Op(_, _, args) => args.iter().for_each(|f| self.visit(*f, found)),
-            Node::Name(_) | Node::Constant(..) | Node::Scalar(..) | Node::Element(..) => {}
-        }
-    }
-
-    /// A form with others in place of some that it is made of, outermost first.
-    pub fn without(&mut self, form: Form, other: &mut dyn FnMut(&Forms, Form) -> Option<Form>) -> Form {
-        if let Some(other) = other(self, form) {
-            return other;
-        }
-        match self.node(form).clone() {
-            Node::Name(_) | Node::Constant(..) | Node::Scalar(..) | Node::Element(..) => form,
-            Node::Sum(dtype, terms) => {
-                let mut sum = self.int(dtype, 0);
-                for (product, factor) in terms {
-                    let mut term = self.int(dtype, factor);
-                    for f in product {
-                        let f = self.without(f, other);
-                        term = self.times(dtype, term, f);
-                    }
-                    sum = self.plus(dtype, sum, term, 1);
-                }
-                sum
-            }
-            Node::Op(op, dtype, args) => {
-                let args: Vec<Form> = args.into_iter().map(|a| self.without(a, other)).collect();
-                match (&op, args.as_slice()) {
-                    (Op::Binary(op), [a, b]) => {
-                        let of = self.dtype(*a);
-                        self.binary(*op, of, *a, *b)
-                    }
-                    _ => self.make(Node::Op(op, dtype, args)),
-                }
-            }
-        }
     }
 
     /// Whether a name occurs in it.

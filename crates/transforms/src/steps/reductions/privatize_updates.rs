@@ -346,11 +346,7 @@ impl PrivatizeUpdates {
         let Some(array) = kernel.array(&target.array) else {
             return Err(Diagnostic::new("internal", "an update of no array"));
         };
-        let own_reads = i
-            .expressions()
-            .into_iter()
-            .any(|e| e.names().contains(&array.name) || e.accesses().iter().any(|a| a.array == array.name));
-        if own_reads {
+        if i.expressions().any(|e| e.reads().contains(&array.name)) {
             return Err(self.refuse(format!("it reads `{}`", array.name), "read it in another instruction"));
         }
         if i.update.as_ref().and_then(|op| neutral(kernel, op, &array.dtype)).is_none() {

@@ -302,7 +302,7 @@ impl RecognizeReduction {
             ));
         }
         for (_, term) in &found.terms {
-            if term.names().contains(array) || term.accesses().iter().any(|a| a.array == *array) {
+            if term.reads().contains(array) {
                 return Err(self.refuse(
                     format!("what it adds reads `{array}` as well"),
                     "only a value that does not depend on what was added before can be",

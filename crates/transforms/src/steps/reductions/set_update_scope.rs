@@ -99,12 +99,9 @@ impl Transform for SetUpdateScope {
                 "a reduction over blocks that `reduce_atomically` joins has the device's",
             );
         }
-        let own = instruction.targets.iter().find(|target| kernel.temporary(&target.array).is_some());
-        if let (UpdateScope::System, Some(target)) = (self.scope, own) {
-            return refuse(
-                format!("nothing outside the kernel updates `{}`, a temporary of its own", target.array),
-                "leave the step out: the device's scope is right for it",
-            );
+        if self.scope == UpdateScope::System {
+            let shorter = "leave the step out: the device's scope is right for it";
+            instruction.check_system_scope(kernel).map_err(|refusal| refusal.help(shorter))?;
         }
         let declared = instruction.role.declared().and_then(|of| kernel.declared().instruction(of));
         if self.scope != UpdateScope::System && declared.is_some_and(|d| d.scope == UpdateScope::System) {

@@ -275,8 +275,7 @@ fn in_place(e: &Typed, scalar: &Name, by: &Typed) -> Typed {
 /// The first users between which nothing writes what the expression reads, of which there are at
 /// least two; none if there are none.
 fn unchanged(data: &KernelData, value: &Expr, users: &[Name]) -> Vec<Name> {
-    let mut reads = value.names();
-    reads.extend(value.accesses().into_iter().map(|a| a.array));
+    let reads = value.reads();
     let order: Vec<&PartRef> = data.tree.iter().flat_map(Tree::leaves).collect();
     let place = |id: &Name| order.iter().position(|part| **part == last_part(data, id));
     let writes = |part: &PartRef| {

@@ -166,7 +166,7 @@ fn definition<'k>(declared: &'k LoopKernel, t: &Name) -> Result<(&'k Instruction
             }
         }
     }
-    if reads(&writer.value, t) {
+    if writer.value.reads().contains(t) {
         let why = format!("`{id}` reads it as well");
         return Err(refuse(t, why, "its value depends on what it was before"));
     }
@@ -227,7 +227,7 @@ fn inames_of_reads(
         return Err(refuse(t, "steps have divided or rewritten what reads it".into(), early));
     }
     for i in &declared.instructions {
-        if i.predicate.as_ref().is_some_and(|p| reads(p, t)) {
+        if i.predicate.as_ref().is_some_and(|p| p.reads().contains(t)) {
             let why = format!("the condition of `{}` reads it, and a condition has no reductions", i.id);
             return Err(refuse(t, why, "assign the condition to a temporary"));
         }
@@ -275,15 +275,17 @@ fn same_cells(kernel: &LoopKernel, t: &Name, definition: &Definition) -> Result<
         return Err(refuse(t, "a step has changed its axes".into(), early));
     }
     for i in &kernel.instructions {
-        if i.atom.is_some() && i.expressions().any(|e| reads(e, t)) {
+        if i.atom.is_some() && i.expressions().any(|e| e.reads().contains(t)) {
             let why = format!("a hardware instruction does the updates of `{}`, which reads it", i.id);
             return Err(refuse(t, why, early));
         }
         if matches!(&i.role, Role::Copies { source } if source == t) {
             return Err(refuse(t, format!("`{}` copies it", i.id), early));
         }
-        let in_subscripts = |e: &Expr| e.accesses().iter().any(|a| a.index.iter().any(|e| reads(e, t)));
-        if i.targets.iter().any(|x| x.index.iter().any(|e| reads(e, t))) || i.expressions().any(in_subscripts)
+        let in_subscripts =
+            |e: &Expr| e.accesses().iter().any(|a| a.index.iter().any(|e| e.reads().contains(t)));
+        if i.targets.iter().any(|x| x.index.iter().any(|e| e.reads().contains(t)))
+            || i.expressions().any(in_subscripts)
         {
             let why = format!("`{}` reads it in a subscript, where integers have no type", i.id);
             return Err(refuse(t, why, "its value would not wrap there"));
@@ -307,11 +309,6 @@ fn same_cells(kernel: &LoopKernel, t: &Name, definition: &Definition) -> Result<
         }
     }
     Ok(())
-}
-
-/// Whether an expression reads an array or scalar.
-fn reads(e: &Expr, array: &Name) -> bool {
-    e.names().contains(array) || e.accesses().iter().any(|a| a.array == *array)
 }
 
 /// Replaces the reads and removes what computes the temporary.
@@ -387,7 +384,7 @@ impl Transform for AssignmentToSubst {
             return Err(refuse(t, "a step has made it".into(), "name a temporary of the declared kernel"));
         }
         let (writer, mut definition) = definition(declared, t)?;
-        if !declared.instructions.iter().any(|i| i.expressions().any(|e| reads(e, t))) {
+        if !declared.instructions.iter().any(|i| i.expressions().any(|e| e.reads().contains(t))) {
             return Err(refuse(t, "nothing reads it".into(), "name a temporary that is read"));
         }
         sees_only(declared, t, writer)?;

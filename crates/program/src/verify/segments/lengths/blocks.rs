@@ -3,7 +3,7 @@
 
 use loopwright_kernel_ir::Flat;
 
-use super::{Lengths, MOST_STEPS};
+use super::{Cut, Lengths, MOST_STEPS};
 
 /// How many blocks a thread of the last launch takes in a round, and how many threads it has.
 const OF_THREAD: i64 = 4;
@@ -12,8 +12,7 @@ const THREADS: i64 = 1024;
 /// One segment through one block more than a thread takes, behind which others begin; and long and
 /// short segments in the blocks of several warps and rounds, where they are not too long.
 pub(super) fn cases(flat: Flat, warp: i64) -> Vec<Lengths> {
-    let threads = i64::from(flat.threads).max(warp);
-    let block = i64::from(flat.items) * i64::from(flat.tiles) * threads;
+    let Cut { block, .. } = Cut::of(flat, warp);
     let mut cases = Vec::new();
     if (OF_THREAD + 1) * block <= 2 * MOST_STEPS {
         cases.push(Lengths { before: 0, lengths: vec![(OF_THREAD + 1) * block, 0, 3, 1] });

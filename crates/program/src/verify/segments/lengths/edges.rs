@@ -2,16 +2,13 @@
 
 use loopwright_kernel_ir::Flat;
 
-use super::{Lengths, MOST_STEPS};
+use super::{Cut, Lengths, MOST_STEPS};
 
 /// Numbers of steps that leave a last tile, chunk or block with all of its steps, with one, or with
 /// all but one; and groups of as many ends as a warp loads at once, of which the last one is full,
 /// has one end, or lacks one.
 pub(super) fn cases(flat: Flat, warp: i64) -> Vec<Lengths> {
-    let items = i64::from(flat.items);
-    let tile = items * warp;
-    let chunk = tile * i64::from(flat.tiles);
-    let block = chunk * (i64::from(flat.threads) / warp).max(1);
+    let Cut { items, tile, chunk, block } = Cut::of(flat, warp);
     let end = i64::from(Flat::END_WEIGHT);
     let of = |lengths: Vec<i64>| Lengths { before: 0, lengths };
 
