@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Products by tensor cores beside cuBLAS, and a convolution beside cuDNN, by way of torch, in one
-process, in alternation.
+"""Products by tensor cores and a contraction beside cuBLAS, and a convolution beside cuDNN, by way of
+torch, in one process, in alternation.
 
-    benches/gpu/tensor.py FOLDER [--types bf16 tf32 s8 f64 ...] [--sizes 4096 8192] [--rounds 15] [--json FILE]
+    benches/gpu/tensor.py FOLDER [--types bf16 f16 tf32 s8 f64 ...] [--sizes 4096 8192] [--rounds 15] [--json FILE]
 
 FOLDER is what `benches/gpu/tensor.sh export` writes: FOLDER/TYPE/SIZE/VARIANT as of
 `loopwright export`. SIZE is `4096` or `4095x4097x4099` (m, n, l); of a convolution images, height,
-width, channels of the result and of the input. Inputs are normal random numbers (s8: all bytes
+width, channels of the result and of the input; of a contraction t, m, n and l of its kernel, for
+which torch.einsum copies a factor, and cuBLAS alone multiplies what is copied already. Inputs are normal random numbers (s8: all bytes
 alike); the right factor lies transposed, channels are the fastest axis. Results are compared with a
 product in f64, beside the error that the peer makes, which a note behind the table says with our
 registers. tf32 is compared with cuBLAS where it may round to tf32, s8 with `torch._int_mm`. What is
@@ -25,6 +26,7 @@ from table import Form, Table, Wrong
 
 TYPES = {
     "bf16": (torch.bfloat16, torch.bfloat16),
+    "f16": (torch.float16, torch.float16),
     "tf32": (torch.float32, torch.float32),
     "tf32_truncated": (torch.float32, torch.float32),
     "tf32_rounded_first": (torch.float32, torch.float32),
@@ -48,7 +50,8 @@ def drawn(dtype, *of):
 
 
 def product(type_name, size):
-    """Tensors by name, what cuBLAS does, the result in f64, and operations."""
+    """Tensors by name, the name of the result, peers by name, of which the first one's error is the
+    measure, the result in f64, and operations."""
     (m, n, l), (dtype, result) = shape(size), TYPES[type_name]
     a, b = drawn(dtype, m, l), drawn(dtype, n, l)
     c = torch.empty(m, n, dtype=result, device="cuda")
@@ -57,7 +60,7 @@ def product(type_name, size):
     for left, right in zip(a.split(512, 1), b.split(512, 1)):
         expected.addmm_(left.double(), right.double().T)
     multiply = torch._int_mm if dtype == torch.int8 else torch.mm
-    return {"a": a, "b": b, "c": c}, "c", "cuBLAS", Form(lambda: multiply(a, b.T, out=c), c), expected, 2 * m * n * l
+    return {"a": a, "b": b, "c": c}, "c", {"cuBLAS": Form(lambda: multiply(a, b.T, out=c), c)}, expected, 2 * m * n * l
 
 
 def convolution(_type_name, size):
@@ -70,13 +73,32 @@ def convolution(_type_name, size):
             expected.addmm_(x[:, r : r + h, s : s + w].reshape(-1, l).double(), f[r, s].double().T)
     image, weights = x.permute(0, 3, 1, 2), f.permute(2, 3, 0, 1).contiguous(memory_format=torch.channels_last)
     run = lambda: torch.nn.functional.conv2d(image, weights).permute(0, 2, 3, 1)
-    return {"x": x, "f": f, "y": y}, "y", "cuDNN", Form(run), expected, 2 * q * h * w * n * l * 9
+    return {"x": x, "f": f, "y": y}, "y", {"cuDNN": Form(run)}, expected, 2 * q * h * w * n * l * 9
+
+
+def contraction(_type_name, size):
+    t, m, n, l = shape(size)
+    a, b = drawn(torch.bfloat16, t, m, l), drawn(torch.bfloat16, n, t, l)
+    c = torch.empty(m, n, dtype=torch.bfloat16, device="cuda")
+    expected = torch.zeros(m, n, dtype=torch.float64, device="cuda")
+    for h in range(t):
+        expected.addmm_(a[h].double(), b[:, h].double().T)
+    copied = a.permute(1, 0, 2).reshape(m, t * l)
+    peers = {
+        "torch.einsum": Form(lambda: torch.einsum("tml,ntl->mn", a, b)),
+        "cuBLAS, copied before": Form(lambda: torch.mm(copied, b.view(n, t * l).T, out=c), c),
+    }
+    return {"a": a, "b": b, "c": c}, "c", peers, expected, 2 * t * m * n * l
+
+
+MAKE = {"convolution": convolution, "contraction": contraction}
 
 
 def measure(type_name, size, folder, table):
     case = f"{type_name}, {size}"
-    make = convolution if type_name == "convolution" else product
-    tensors, result_name, peer_name, peer, expected, operations = make(type_name, size)
+    make = MAKE.get(type_name, product)
+    tensors, result_name, peers, expected, operations = make(type_name, size)
+    peer_name, peer = next(iter(peers.items()))
     scale = expected.norm()
 
     def off(result):
@@ -98,7 +120,7 @@ def measure(type_name, size, folder, table):
             raise Wrong(f"{name}: off by {error:.3g}, {peer_name} by {peer_error:.3g}")
         errors[name] = error
 
-    table.case(case, own, {peer_name: peer}, agrees, operations=operations)
+    table.case(case, own, peers, agrees, operations=operations)
     for name, error in errors.items():
         about = own[name].launch.resources() if name in own else None
         resources = f", {about['registers']} registers, {about['resident_blocks']} resident blocks of {about['threads']}" if about else ""
@@ -108,7 +130,7 @@ def measure(type_name, size, folder, table):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--types", nargs="*", default=[*TYPES, "convolution"])
+    parser.add_argument("--types", nargs="*", default=[*TYPES, *MAKE])
     parser.add_argument("--sizes", nargs="*")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", type=Path)

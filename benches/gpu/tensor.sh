@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Products by tensor cores beside cuBLAS, a convolution beside cuDNN. Two parts, since the machine
-# with the GPU need not have Rust, nor this one a GPU:
+# Products by tensor cores and a contraction beside cuBLAS, a convolution beside cuDNN. Two parts,
+# since the machine with the GPU need not have Rust, nor this one a GPU:
 #
 #   benches/gpu/tensor.sh export FOLDER [ARCH [SIZE...]]
 #       binaries of each variant for each size (NVRTC, no GPU)
@@ -10,14 +10,15 @@
 #   benches/gpu/tensor.sh check
 #       each variant on the emulator, small sizes, against the reference
 #
-# LOOPWRIGHT is the command; by default it is built. TYPES are some of bf16, tf32,
-# tf32_rounded_first, tf32_truncated, s8, f64 and convolution; by default all. VARIANTS are lines of
-# `TYPE PIPELINE NAME=INTEGER...`. A variant whose assumptions a size does not meet is left out for
-# that size, which is said.
+# LOOPWRIGHT is the command; by default it is built. TYPES are some of bf16, f16, tf32,
+# tf32_rounded_first, tf32_truncated, s8, f64, convolution and contraction; by default all. VARIANTS
+# are lines of `TYPE PIPELINE NAME=INTEGER...`; those of f16 are the pipelines of bf16 with the atom
+# of the type. A variant whose assumptions a size does not meet is left out for that size, which is
+# said.
 set -euo pipefail
 . "$(dirname "$0")/loopwright.sh"
 here=benches/gpu/tensor
-types=${TYPES:-bf16 tf32 tf32_rounded_first tf32_truncated s8 f64 convolution}
+types=${TYPES:-bf16 f16 tf32 tf32_rounded_first tf32_truncated s8 f64 convolution contraction}
 variants=${VARIANTS:-"
 bf16 examples/pipelines/matmul_bf16/mma.pipe
 bf16 examples/pipelines/matmul_bf16/mma_async.pipe
@@ -27,6 +28,8 @@ bf16 $here/ring_whole.pipe bm=128 bn=128 wm=64 wn=64 bk=64 stages=3 group=8
 bf16 $here/ring_stored.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=4 swizzle=2 group=8
 bf16 $here/ring_stored.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
 bf16 $here/ring_across_flat.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8 a=4 b=2
+f16 $here/ring_stored.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
+f16 $here/ring_across_flat.pipe bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8 a=4 b=2
 tf32 $here/ring_tf32.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
 tf32 $here/ring_across_tf32.pipe bm=128 bn=128 wm=64 wn=64 bk=32 stages=3 group=8
 tf32 $here/ring_across_tf32.pipe bm=256 bn=128 wm=64 wn=64 bk=32 stages=3 group=4
@@ -42,7 +45,12 @@ f64 $here/ring_f64_16.pipe bm=128 bn=128 wm=32 wn=64 bk=16 stages=4 group=8
 f64 $here/ring_f64_16.pipe bm=64 bn=128 wm=32 wn=32 bk=16 stages=3 group=16
 f64 $here/ring_f64_16.pipe bm=64 bn=64 wm=32 wn=32 bk=16 stages=4 group=8
 convolution $here/conv_ring.pipe height=128 channels=256 bm=128 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3
+contraction $here/contraction_ring.pipe length=256 bm=256 bn=128 wm=64 wn=64 bk=64 stages=3 swizzle=3 group=8
 "}
+
+# What is written on the way: exports of `both`, and pipelines of f16.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
 kernel_of() {
     case $1 in
@@ -58,6 +66,10 @@ each() {
     while read -r type pipeline parameters; do
         [[ " $types " == *" ${type:-none} "* ]] || continue
         name=$(basename "$pipeline" .pipe)
+        if [ "$type" = f16 ]; then
+            sed 's/_bf16/_f16/' "$pipeline" >"$work/$name.pipe"
+            pipeline=$work/$name.pipe
+        fi
         local -a given=()
         for p in $parameters; do
             given+=(-p "$p")
@@ -91,7 +103,10 @@ product() {
 }
 
 export_one() {
-    if [ "$1" = convolution ]; then
+    if [ "$1" = contraction ]; then
+        export_to "$folder/$1/16x4096x4096x256/$2" "$2" "$1" "$(kernel_of "$1")" "$3" "${@:4}" \
+            --set t=16 --set m=4096 --set n=4096 --set l=256
+    elif [ "$1" = convolution ]; then
         export_to "$folder/$1/16x128x128x256x256/$2" "$2" "$1" "$(kernel_of "$1")" "$3" "${@:4}" \
             --set q=16 --set h=128 --set w=128 --set n=256 --set l=256
     else
@@ -118,7 +133,7 @@ check_one() {
     local m n l
     local sizes="131 133 40"
     case $2 in
-    conv*) sizes="" ;;
+    conv* | contraction*) sizes="" ;;
     ring_tf32* | ring_across_tf32* | ring_rounded_first*) sizes="1024 128 32" ;;
     ring_s8* | ring_across_s8*) sizes="1024 128 128" ;;
     ring_f64*) sizes="1024 128 32" ;;
@@ -126,7 +141,11 @@ check_one() {
     ring_stored* | ring_ahead* | ring_across*) sizes="2048 256 64" ;;
     esac
     local -a run=(run "$(kernel_of "$1")" "$3" "${@:4}" --device emulator --verify)
-    if [ -z "$sizes" ]; then
+    if [ "$1" = contraction ]; then
+        printf '%s, 2 x 2048 x 256 x 64: ' "$2"
+        loopwright "${run[@]/#length=*/length=64}" --set t=2 --set m=2048 --set n=256 --set l=64 \
+            --random a --random b | tail -1
+    elif [ -z "$sizes" ]; then
         printf '%s, 1 x 2 x 128 x 128 x 64: ' "$2"
         run=("${run[@]/#height=*/height=2}")
         run=("${run[@]/#channels=*/channels=64}")
@@ -147,10 +166,8 @@ measure)
     python3 benches/gpu/tensor.py "${@:2}"
     ;;
 both)
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-    export_all "$work"
-    python3 benches/gpu/tensor.py "$work" "${@:2}"
+    export_all "$work/exports"
+    python3 benches/gpu/tensor.py "$work/exports" "${@:2}"
     ;;
 check)
     each check_one

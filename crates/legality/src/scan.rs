@@ -48,7 +48,7 @@ pub(crate) fn keep_loop(iname: &Name) -> String {
 pub(crate) fn keep_order(iname: &Name) -> String {
     format!(
         "a scan takes the values of `{iname}` in order: of the inames that it was split into, the outermost \
-         are loops, then come threads, then lanes"
+         are loops or blocks, then come threads, then lanes (`ilp`, `vec`)"
     )
 }
 
