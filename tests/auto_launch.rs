@@ -279,11 +279,19 @@ fn few_long_rows_are_divided() {
     let short = of(8, 4096);
     assert!(reason(&short).starts_with("a block of 1024 threads for each row"), "{short}");
     check_sums(&short, 8, 4096);
-    // Where each load has a thread at once, even shorter rows get a block each.
+    // Where each multiprocessor has a block or two, even shorter rows get one each; where the device
+    // holds all threads at once, a warp.
     let shorter = of(128, 512);
     assert!(reason(&shorter).starts_with("a block of 128 threads for each row of 512"), "{shorter}");
     check_sums(&shorter, 5, 512);
-    assert!(reason(&of(8192, 512)).starts_with("rows of 512 are short: 16 lanes"));
+    for (rows, lanes, of_block) in [(2048, 32, 4), (8192, 32, 4), (16_384, 32, 8), (1 << 19, 16, 16)] {
+        let shorter = of(rows, 512);
+        let expected = format!(
+            "rows of 512 are short: {lanes} lanes for each, in whole vectors of 4, {of_block} rows a block"
+        );
+        assert!(reason(&shorter).starts_with(&expected), "{shorter}");
+        check_sums(&shorter, 5, 512);
+    }
     for (rows, longest) in [(16, 1 << 16), (64, 1 << 16), (132, 1 << 16), (200, 1 << 18)] {
         let (block, chunks) = (of(rows, longest), of(rows, 2 * longest));
         assert!(reason(&block).starts_with("a block of 1024 threads"), "{block}");

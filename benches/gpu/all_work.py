@@ -197,8 +197,9 @@ def near(expected, reference, what, factor):
 
 
 def bf16(case, _context):
-    tensors, out, peer_name, peer, expected, _ = tensor.product("bf16", str(case.sizes["m"]))
-    return Work(tensors, out, {peer_name: peer}, near(expected, peer.result().clone(), peer_name, 1.05))
+    tensors, out, peers, expected, _ = tensor.product("bf16", str(case.sizes["m"]))
+    (peer_name, peer), = peers.items()
+    return Work(tensors, out, peers, near(expected, peer.result().clone(), peer_name, 1.05))
 
 
 def f32(case, _context):

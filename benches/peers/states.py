@@ -3,10 +3,11 @@
 one process.
 
     cargo build --release --bin loopwright --example segmented_reduce
-    benches/peers/states.py [--equal LENGTHS] [--ragged CASES] [--elements 2^K...] [--rounds N] [--json FILE] [--cccl FOLDER] [--loopwright BINARY]
+    benches/peers/states.py [--equal LENGTHS] [--ragged CASES] [--elements 2^K...] [--rounds N] [--hide-host] [--json FILE] [--cccl FOLDER] [--loopwright BINARY]
 
 Run it from the repository's root on a machine with one GPU, torch, Triton and nvcc, which does
-nothing else: what a launch costs the host is in the times. Ours is what `segmented_reduce` takes
+nothing else: what a launch costs the host is in the times, unless `--hide-host` keeps the device
+busy until the host has launched, as few elements want. Ours is what `segmented_reduce` takes
 untuned, from `loopwright export`. A round launches each kernel once, in a new random order. Before
 each launch
 
@@ -69,12 +70,13 @@ def main():
     parser.add_argument("--ragged", nargs="*", default=[])
     parser.add_argument("--elements", type=int, nargs="*", default=[28], help="powers of two")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--hide-host", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--cccl", help="the folder of a newer CUB than nvcc's")
     parser.add_argument("--loopwright", default=str(ROOT / "target" / "release" / "loopwright"))
     given = parser.parse_args()
     torch.manual_seed(0)
-    cache, results = Cache(), []
+    cache, results = Cache(given.hide_host), []
     print(torch.cuda.get_device_name(), f"CUDA {torch.version.cuda}, torch {torch.__version__}", flush=True)
     with tempfile.TemporaryDirectory() as work:
         ours, cub = Ours(given.loopwright, Path(work), untuned=True), Cub(given.cccl, Path(work))

@@ -230,9 +230,11 @@ fn of_length(
     let places = nest.launch().places();
     let count = nest.count(parallel);
     if row.loads() < long || (misaligned && wide.loads() < long) {
-        // So few rows that the device has a thread for each of their loads: all of them are under
-        // way at once then, and joining them takes a block one step more than a warp.
-        if let Some(count) = count.filter(|count| count.saturating_mul(row.loads()) <= places)
+        // A block or two for each multiprocessor, with a thread for each load: all of them are under
+        // way at once then, and joining them takes a block one step more than a warp. More blocks
+        // than that take longer to begin than a warp takes for a few loads.
+        let blocks = 2 * i64::from(nest.launch().multiprocessors);
+        if let Some(count) = count.filter(|count| *count <= blocks)
             && is_aligned
             && row.loads() >= 2 * row.warp
         {
@@ -244,12 +246,13 @@ fn of_length(
     }
     let of = if misaligned { &wide } else { &row };
     let few = count.filter(|count| count.saturating_mul(THREADS) < places);
+    let most = target.most_threads.into();
     let mut block = match misaligned {
-        true => Block::misaligned(of.loads(), of, target.most_threads.into()),
+        true => Block::misaligned(of.loads(), of, most),
         false => Block::of_many(of, nest.launch()),
     };
     if let Some(count) = few {
-        let filling = Block::of_few(count, of, nest.launch(), target.most_threads.into());
+        let filling = Block::of_few(count, of, nest.launch(), most);
         // A second launch takes as long as a block takes for some bytes. It is worth that if the
         // places that are left would have had as much to do. Larger partial results take registers,
         // which leave places empty whatever the threads of a block.
@@ -260,9 +263,10 @@ fn of_length(
         if is_worth || (is_dear && traffic.as_ref().is_some_and(Traffic::exceeds)) {
             proposals.push(chunks::proposal(nest, of, parallel, Some(count)));
         }
-        if !misaligned {
-            block = filling;
-        }
+        block = match misaligned {
+            true => Block::few_misaligned(count, of, nest.launch(), most).unwrap_or(block),
+            false => filling,
+        };
     } else if count.is_none() && length >= LONG {
         proposals.push(chunks::proposal(nest, of, parallel, None));
     }

@@ -64,9 +64,23 @@ impl Block {
             return Block { threads: row.warp, parts: IN_FLIGHT };
         }
         let root = loads.saturating_mul(64).isqrt().clamp(1, most.max(1));
-        // The largest blocks leave no room for others that begin.
-        Block { threads: power_below(root).min(3 * most / 4), parts: 1 }
+        Block { threads: power_below(root).min(largest(most)), parts: 1 }
     }
+
+    /// For so few of them that all have blocks at a time, which load a row in two rounds at most
+    /// then, both under way at once. None where that takes more threads than the device holds.
+    pub fn few_misaligned(count: i64, row: &Row<'_>, launch: &Launch, most: i64) -> Option<Block> {
+        let threads = power_below((launch.places() / count.max(1)).clamp(1, most)).min(largest(most));
+        // A row that begins within a vector may end in another one.
+        let parts = ceil(row.loads() + 1, threads);
+        (parts <= 2).then_some(Block { threads, parts })
+    }
+}
+
+/// The most threads of a block of rows that are not aligned, of `most` that a block can have: the
+/// largest leave no room for others that begin.
+fn largest(most: i64) -> i64 {
+    3 * most / 4
 }
 
 /// The form with such a block for each row.
@@ -144,6 +158,17 @@ mod tests {
         assert_eq!(few(64, 1 << 14, 4), (1024, 4));
         assert_eq!([few(1000, 512, 4), few(8, 1024, 4)], [(256, 2), (1024, 1)]);
         assert_eq!(few(512, 1 << 17, 2), (256, 4));
+    }
+
+    /// As measured at 15, 255 and 1023 rows of 4097 f32.
+    #[test]
+    fn few_misaligned_rows_are_loaded_in_two_rounds() {
+        let of = |count| {
+            let launch = Launch::default();
+            let block = with_row(1025, 4, |row| Block::few_misaligned(count, row, &launch, 1024));
+            block.map(|Block { threads, parts }| (threads, parts))
+        };
+        assert_eq!([15, 255, 1023].map(of), [Some((768, 2)), Some((768, 2)), None]);
     }
 
     #[test]

@@ -12,6 +12,11 @@
 //! warp. Where loads are narrower than could be otherwise, or partial results are larger than a
 //! word, there are half as many lanes as a row has loads.
 //!
+//! All that is for launches that keep the device busy for several rounds of blocks. Where it holds
+//! the threads of all rows at once even if each row has all lanes, they have: nothing else would
+//! take the places, and more loads are under way. A thread with a single load of each row has
+//! several rows as well, others as few as that takes.
+//!
 //! Where results are stored in waves, which takes a warp's instructions for each store, four rows a
 //! thread share them, and as few lanes a row as need two rounds, or three if most of them were idle
 //! in the second.
@@ -28,7 +33,7 @@ use super::Row;
 use crate::{
     Launch, Nest, Proposal,
     grid::{AXES, Along, on_axes},
-    rounding::power_above,
+    rounding::{ceil, power_above},
     text::{split, split_as},
 };
 
@@ -74,15 +79,34 @@ struct Short {
     is_cheap: bool,
     /// Whether an element is less than a word, and has to be converted.
     converts: bool,
+    /// How many rows there are, if that is known.
+    count: Option<i64>,
+    /// The threads that the device holds at a time.
+    places: i64,
+}
+
+impl Short {
+    /// The form with all lanes for each row, of which a thread has fewer where the device has
+    /// places for that; none where it has too few for the form as it is.
+    fn at_once(&self, form: Lanes) -> Option<Lanes> {
+        let threads = self.count?.saturating_mul(form.lanes);
+        let rows = power_above(ceil(threads, self.places).max(1));
+        let rows = if self.loads > form.lanes { rows } else { rows.max(form.rows) };
+        (rows <= form.rows).then_some(Lanes { rows, ..form })
+    }
 }
 
 fn choose(short: Short, rows: impl Fn(i64) -> i64) -> Lanes {
-    let Short { loads, line, warp, in_waves, is_cheap, converts } = short;
+    let Short { loads, line, warp, in_waves, is_cheap, converts, .. } = short;
     let most = most_lanes(loads, warp);
     let half = most / 2;
     let of = |lanes: i64, in_flight: i64| Lanes { lanes, rows: rows(in_flight) };
+    let usual = of(most, if loads <= most { AT_ONCE } else { IN_ROUNDS });
+    if let Some(all) = short.at_once(usual) {
+        return all;
+    }
     if loads == 1 {
-        return of(most, AT_ONCE);
+        return usual;
     }
     if !is_cheap {
         // In the second round most lanes may be idle.
@@ -132,6 +156,8 @@ pub(super) fn proposal(
         in_waves: in_waves && suit_waves(loads, warp),
         is_cheap: row.is_widest && row.is_cheap(),
         converts: row.bytes < 4,
+        count: nest.count(parallel),
+        places: nest.launch().places(),
     };
     let Lanes { lanes, rows: parts } = match width {
         1 if !row.is_widest && loads > warp => Lanes { lanes: warp, rows: of_thread(IN_ROUNDS) },
@@ -143,14 +169,16 @@ pub(super) fn proposal(
         if width > 1 { format!("in whole vectors of {width}, ") } else { String::new() },
         rows * parts
     );
-    let proposal = Proposal::new(reason).step(split(last, rows * parts)).step(split_as(
-        format!("{last}_inner"),
-        rows,
-        format!("{last}_part"),
-        format!("{last}_row"),
-    ));
+    let mut proposal = Proposal::new(reason).step(split(last, rows * parts));
+    let inner = format!("{last}_inner");
+    let mut own = vec![(inner.clone(), "thread.y")];
+    if parts > 1 {
+        let (part, row) = (format!("{last}_part"), format!("{last}_row"));
+        proposal = proposal.step(split_as(inner, rows, &part, &row));
+        own = vec![(row, "thread.y"), (part, "ilp")];
+    }
     let (proposal, mut tags) = around(nest, proposal, parallel, last, rows * parts);
-    tags.extend([(format!("{last}_row"), "thread.y"), (format!("{last}_part"), "ilp")]);
+    tags.extend(own);
     row.threads(proposal, lanes, tags)
 }
 
@@ -203,7 +231,16 @@ mod tests {
 
     /// Vectors of four f32, eight of which are a line.
     fn of(loads: i64, in_waves: bool) -> Short {
-        Short { loads, line: 8, warp: 32, in_waves, is_cheap: true, converts: false }
+        Short {
+            loads,
+            line: 8,
+            warp: 32,
+            in_waves,
+            is_cheap: true,
+            converts: false,
+            count: None,
+            places: 270_336,
+        }
     }
 
     #[test]
@@ -217,6 +254,20 @@ mod tests {
         assert_eq!([10, 16].map(|n| dear(n).rows), [4, 2]);
         let halves = |loads| choose(Short { converts: true, ..of(loads, false) }, rows).lanes;
         assert_eq!([16, 32, 64].map(halves), [16, 32, 16]);
+    }
+
+    /// A warp for each of 8192 rows of 512 are 262 144 threads, which an H200 holds at once; for each
+    /// of 16 384 they are as many with two rows a thread. Rows of 64 that are loaded at once have
+    /// four rows a thread.
+    #[test]
+    fn few_rows_have_all_lanes() {
+        let of = |loads, count| {
+            let Lanes { lanes, rows } = choose(Short { count: Some(count), ..of(loads, false) }, rows);
+            (lanes, rows)
+        };
+        let long = [128, 8192, 16_384, 32_768].map(|count| of(128, count));
+        assert_eq!(long, [(32, 1), (32, 1), (32, 2), (16, 2)]);
+        assert_eq!([1024, 65_536, 1 << 22].map(|count| of(16, count)), [(16, 4), (16, 4), (8, 2)]);
     }
 
     #[test]
