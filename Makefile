@@ -11,7 +11,8 @@
 # make auto-cost  what `auto` finds beside the pipelines written by hand: estimated times on an
 #              H200; AUTO_KERNEL=NAME for one
 # make machine-code  instructions in the inner loops of the examples' products, registers and
-#              spills; ARGS="ARCH KERNEL/PIPELINE..."
+#              spills; ARGS="ARCH KERNEL/PIPELINE..."; without, also the fastest product of each
+#              type: resident warps, bytes under way, bank conflicts, and the rate that is possible
 # make wheel  the Python package: dist/loopwright-*.whl
 # make book   the book, with the reference of all steps: target/book/index.html
 # make setup   installs what is missing (the others do it first)
@@ -66,6 +67,7 @@ auto-cost: setup
 
 machine-code: setup
 	@scripts/machine_code.py $(ARGS)
+	$(if $(ARGS),,@scripts/product_bounds.py)
 
 wheel: setup
 	@scripts/wheel.sh --release --out dist

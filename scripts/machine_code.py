@@ -67,6 +67,13 @@ def inner_loop(code):
     return [line for address, line in code if first <= address <= last]
 
 
+def usage_of(text, function=""):
+    """Registers, bytes of stack and of local memory of a thread, and bytes of shared memory, of a
+    function, or of the first one."""
+    text = text[text.index(f"Function {function}") :]
+    return [int(re.search(rf"{word}:(\d+)", text).group(1)) for word in ("REG", "STACK", "LOCAL", "SHARED")]
+
+
 def main():
     arch, wanted = (sys.argv[1:2] or ["sm_90a"])[0], sys.argv[2:]
     if not wanted:
@@ -93,7 +100,7 @@ def main():
             ).stdout
             usage = show("-res-usage")
             counts = collections.Counter(map(name, inner_loop(instructions(show("-sass")))))
-        registers, stack, local = (int(re.search(rf"{word}:(\d+)", usage).group(1)) for word in ("REG", "STACK", "LOCAL"))
+        registers, stack, local, _ = usage_of(usage)
         bad |= stack > 0 or local > 0
         total = sum(counts.values())
         most = ", ".join(f"{instruction} {count}" for instruction, count in counts.most_common(12))

@@ -39,6 +39,7 @@ mod segmented_atomic;
 mod segmented_machines;
 mod segmented_reduce;
 mod segmented_sum;
+mod spills;
 mod steps_on_emulator;
 mod stored_matrices;
 mod structs;

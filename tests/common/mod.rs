@@ -111,6 +111,33 @@ fn read_polybench() -> Vec<Example> {
     found
 }
 
+/// The fastest products, and one with an epilogue, which takes the steps of a plain one.
+#[allow(dead_code, reason = "not every test that shares the examples reads these")]
+pub fn products() -> Vec<Example> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let kernel = root.join("kernels/matmul_bf16.lw");
+    let mut found: Vec<Example> =
+        pipelines(&root.join("products")).iter().map(|pipeline| example(&kernel, pipeline)).collect();
+    let steps = root.join("pipelines/matmul_bf16/mma_swizzled.pipe");
+    found.push(example(&root.join("products/gelu.lw"), &steps));
+    found
+}
+
+/// The situations of loopy's tests that have a pipeline and are not refused, which those in the
+/// README's table with a column for the code are.
+#[allow(dead_code, reason = "not every test that shares the examples reads these")]
+pub fn from_loopy() -> Vec<Example> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/from_loopy");
+    let readme = fs::read_to_string(folder.join("README.md")).expect("the folder has a README");
+    let refused = |path: &Path| {
+        let link = format!("]({}.lw)", stem(path));
+        let row = readme.lines().find(|line| line.contains(&link)).expect("a situation has a row");
+        row.trim_matches('|').split(" | ").count() == 4
+    };
+    let found = pipelines(&folder).into_iter().filter(|path| !refused(path));
+    found.map(|pipe| example(&pipe.with_extension("lw"), &pipe)).collect()
+}
+
 /// The lowered program of a transformed kernel, and the kernel that it is held to; `None` if it has
 /// flattened nests, about whose instances data decide.
 #[allow(dead_code, reason = "not every test that shares the examples reads these")]

@@ -82,8 +82,8 @@ impl<'w> Writer<'w, '_, '_> {
             ChunkNode::ClearMarks => body.extend(self.clear_last(chunk)),
             ChunkNode::Sync(scope, note) => body.push(Self::sync(*scope, note)),
             ChunkNode::Tiles { align, before, each } => {
-                let past = Value::binary(BinOp::TruncRem, chunk.from.clone(), self.int(*align));
-                let first = self.named("first", sub(chunk.from.clone(), past), body);
+                let first = self.first_tile(chunk, *align);
+                let first = self.named("first", first, body);
                 for node in before {
                     self.first_node(node, (chunk, &first), progress, body)?;
                 }
@@ -95,6 +95,16 @@ impl<'w> Writer<'w, '_, '_> {
             ChunkNode::JoinWarps => body.push(self.join_warps()?),
         }
         Ok(())
+    }
+
+    /// Where the first tile begins: at a multiple of `align`, and before the last point. Segments
+    /// may end even if there are no points, so a chunk without any has a tile that ends where it
+    /// begins. The loop over the tiles then ends at the chunk's end, without a variable for a
+    /// bound of its own, which is one more than a thread has registers for on some architectures.
+    fn first_tile(&self, chunk: &Chunk, align: i64) -> Value {
+        let past = Value::binary(BinOp::TruncRem, chunk.from.clone(), self.int(align));
+        let some = Value::binary(BinOp::Lt, chunk.from.clone(), chunk.to.clone());
+        sub(sub(chunk.from.clone(), past), select(some, self.int(0), self.int(align)))
     }
 
     /// What comes before the first tile, which begins at `first`.
@@ -141,12 +151,10 @@ impl<'w> Writer<'w, '_, '_> {
         let tile = Tile { first: self.var(var), begin: self.var(begin), stop, next };
         self.tile_nodes(each, (chunk, &tile), progress, &mut inside)?;
         inside.push(self.set(begin, tile.next));
-        // At least one tile: segments may end even if there are no points.
-        let upper = Value::binary(BinOp::Max, chunk.to.clone(), add(first.clone(), self.int(1)));
         body.push(Stmt::For {
             var,
             lower: first,
-            upper,
+            upper: chunk.to.clone(),
             step: Step::Add(points),
             unroll: false,
             body: inside,
