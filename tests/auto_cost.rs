@@ -6,7 +6,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
 use loopwright::{
     auto::auto,
@@ -16,8 +16,25 @@ use loopwright::{
 use loopwright_kernel_ir::{Arg, Fact};
 
 /// Kernels whose estimate is more than three times that of the pipeline by hand, with the reason.
-/// What is beyond that without a reason fails.
-const BEYOND: &[(&str, &str)] = &[];
+/// What is beyond that without a reason fails, and so does a reason without such a ratio.
+const BEYOND: &[(&str, &str)] = &[
+    (
+        "examples/from_loopy/tim2d",
+        "inner sums are computed again for each result; by hand they are computed once (`precompute`), for \
+         which there is no rule",
+    ),
+    (
+        "examples/from_loopy/to_batched",
+        "without the launch nothing says that one side of the product is short: half of each tile is empty, \
+         and there are fewer blocks than multiprocessors",
+    ),
+    ("contraction_bf16", "likewise: seven eighths of each tile are empty along a loop of 16"),
+    (
+        "product_batched_epilogue",
+        "two statements read each result of the product, whose rule is for nests of one statement: a block \
+         adds up each result by itself",
+    ),
+];
 
 /// Sizes by name.
 type Sizes = &'static [(&'static str, i64)];
@@ -66,6 +83,100 @@ const CASES: &[(&str, Sizes, Sizes)] = &[
     ("trisolv", &[("n", 256)], &[("n", 16384)]),
     ("trmm", &[("m", 64), ("n", 1024)], &[("m", 2048), ("n", 4096)]),
 ];
+
+/// Others that have a parallel pipeline by hand elsewhere: a file of `examples/from_loopy` or of
+/// `benches/gpu` without its ending, or a page of `tests/filetests/cuda`. Most of these show a
+/// step, and are not tuned.
+const OTHERS: &[(&str, Sizes, Sizes)] = &[
+    ("examples/from_loopy/argmax", &[("m", 32), ("n", 4096)], &[("m", 65536), ("n", 4096)]),
+    ("examples/from_loopy/bernstein", &[("n", 1 << 14)], &[("n", 1 << 26)]),
+    (
+        "examples/from_loopy/convolution_with_nonzero_base",
+        &[("w", 128), ("nf", 2)],
+        &[("w", 4096), ("nf", 8)],
+    ),
+    ("examples/from_loopy/global_parallel_reduction", &[("n", 1 << 18)], &[("n", 1 << 28)]),
+    ("examples/from_loopy/nbody", &[("n", 1024)], &[("n", 1 << 16)]),
+    ("examples/from_loopy/poisson_fem", &[("nc", 64)], &[("nc", 1 << 18)]),
+    ("examples/from_loopy/simul_reduce", &[("m", 32), ("n", 4096)], &[("m", 65536), ("n", 4096)]),
+    ("examples/from_loopy/stencil", &[("n", 512)], &[("n", 16384)]),
+    ("examples/from_loopy/tim2d", &[("k", 32)], &[("k", 1 << 16)]),
+    (
+        "examples/from_loopy/to_batched",
+        &[("batch", 8), ("m", 64), ("n", 256)],
+        &[("batch", 64), ("m", 4096), ("n", 4096)],
+    ),
+    ("examples/from_loopy/triangle_domain", &[("n", 512)], &[("n", 16384)]),
+    ("examples/from_loopy/two_kernel_fusion", &[("n", 1 << 18)], &[("n", 1 << 28)]),
+    ("examples/from_loopy/vectorize", &[("n", 1 << 18)], &[("n", 1 << 28)]),
+    (
+        "benches/gpu/csr/csr+warp_per_row",
+        &[("nnz", 1 << 16), ("rows", 2048), ("n", 2048)],
+        &[("nnz", 1 << 26), ("rows", 1 << 21), ("n", 1 << 21)],
+    ),
+    (
+        "contraction_bf16",
+        &[("q", 2), ("t", 2), ("m", 128), ("n", 128), ("l", 64)],
+        &[("q", 16), ("t", 8), ("m", 2048), ("n", 2048), ("l", 512)],
+    ),
+    (
+        "convolution_3x3",
+        &[("q", 1), ("h", 2), ("w", 128), ("n", 128), ("l", 32)],
+        &[("q", 16), ("h", 128), ("w", 128), ("n", 256), ("l", 256)],
+    ),
+    (
+        "product_batched_epilogue",
+        &[("q", 1), ("m", 128), ("n", 128), ("l", 64)],
+        &[("q", 16), ("m", 2048), ("n", 2048), ("l", 2048)],
+    ),
+    ("product_f64", &[("m", 128), ("n", 128), ("l", 64)], &[("m", 4096), ("n", 4096), ("l", 4096)]),
+    ("product_s8", &[("m", 128), ("n", 128), ("l", 128)], &[("m", 4096), ("n", 4096), ("l", 4096)]),
+    ("product_tn", &[("m", 128), ("n", 128), ("l", 64)], &[("m", 4096), ("n", 4096), ("l", 4096)]),
+    ("relaxed_distances", &[("m", 1 << 16), ("n", 4096)], &[("m", 1 << 26), ("n", 1 << 22)]),
+    ("scattered_sum", &[("n", 1 << 16), ("m", 4096)], &[("n", 1 << 26), ("m", 1 << 22)]),
+    ("sum_of_bytes_over_blocks", &[("n", 1 << 18)], &[("n", 1 << 30)]),
+];
+
+/// A kernel with the pipelines that were written for it.
+struct ByHand {
+    name: &'static str,
+    declared: LoopKernel,
+    forms: Vec<(String, Pipeline)>,
+    small: Sizes,
+    large: Sizes,
+}
+
+impl ByHand {
+    /// One of `CASES`.
+    fn example((name, small, large): (&'static str, Sizes, Sizes)) -> ByHand {
+        let all = common::examples().iter().chain(common::polybench());
+        let forms: Vec<&common::Example> = all.filter(|e| e.kernel == name).collect();
+        let declared = forms.first().unwrap_or_else(|| panic!("no kernel `{name}`")).declared.clone();
+        let forms = forms.iter().map(|form| (form.pipeline.clone(), form.steps.clone())).collect();
+        ByHand { name, declared, forms, small, large }
+    }
+
+    /// One of `OTHERS`.
+    fn other((name, small, large): (&'static str, Sizes, Sizes)) -> ByHand {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let (kernel, steps) = match name.rsplit_once('/') {
+            Some((folder, files)) => {
+                let (kernel, pipeline) = files.split_once('+').unwrap_or((files, files));
+                (read(&format!("{folder}/{kernel}.lw")), read(&format!("{folder}/{pipeline}.pipe")))
+            }
+            None => {
+                let page = read(&format!("tests/filetests/cuda/{name}.test"));
+                let (kernel, rest) = page.split_once("==== pipeline\n").expect("a pipeline");
+                let (steps, _) = rest.split_once("==== cuda\n").expect("a text");
+                (kernel.to_string(), steps.to_string())
+            }
+        };
+        let declared = LoopKernel::parse(&kernel).unwrap_or_else(|d| panic!("{name}: {d}"));
+        let steps = Pipeline::parse(&steps).unwrap_or_else(|d| panic!("{name}: {d}"));
+        ByHand { name, declared, forms: vec![("by hand".into(), steps)], small, large }
+    }
+}
 
 fn table(sizes: Sizes) -> BTreeMap<Name, i64> {
     sizes.iter().map(|(n, v)| (Name::new(n), *v)).collect()
@@ -125,38 +236,31 @@ fn is_for_all(pipeline: &Pipeline) -> bool {
     })
 }
 
-#[test]
-#[ignore = "minutes: `make auto-cost`"]
-fn static_cost_beside_pipelines_by_hand() {
+/// Prints the table, and says how many times as long what `auto` finds takes as the best pipeline
+/// by hand for any sizes, for each kernel that has one.
+fn compared(all: impl Iterator<Item = ByHand>) -> Vec<(&'static str, f64)> {
     println!(
         "| kernel | auto, ms | limited by | by hand, ms | limited by | pipeline | ratio | with assumptions |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    let only = std::env::var("AUTO_KERNEL").ok();
     let (mut ratios, mut missing) = (Vec::new(), Vec::new());
-    for (name, small, large) in CASES {
-        if only.as_ref().is_some_and(|only| only != name) {
-            continue;
-        }
-        let all = common::examples().iter().chain(common::polybench());
-        let forms: Vec<&common::Example> = all.filter(|e| e.kernel == *name).collect();
-        let declared = &forms.first().unwrap_or_else(|| panic!("no kernel `{name}`")).declared;
+    for ByHand { name, declared, forms, small, large } in all {
         let of = |kernel: &LoopKernel| cost(kernel, small, large);
         let mut best: [Option<(Cost, &str)>; 2] = [None, None];
-        for form in &forms {
+        for (pipeline, steps) in &forms {
             // A form for other lengths may be refused at these.
-            let cost = match form.steps.apply(declared).and_then(|k| of(&k)) {
-                Err(_) if !is_for_all(&form.steps) => continue,
-                cost => cost.unwrap_or_else(|d| panic!("{name}, {}: {d}", form.pipeline)),
+            let cost = match steps.apply(&declared).and_then(|k| of(&k)) {
+                Err(_) if !is_for_all(steps) => continue,
+                cost => cost.unwrap_or_else(|d| panic!("{name}, {pipeline}: {d}")),
             };
-            let entry = &mut best[usize::from(!is_for_all(&form.steps))];
+            let entry = &mut best[usize::from(!is_for_all(steps))];
             if entry.as_ref().is_none_or(|(c, _)| cost.estimate_ms < c.estimate_ms) {
-                *entry = Some((cost, &form.pipeline));
+                *entry = Some((cost, pipeline));
             }
         }
-        let found = auto(declared, &Target::default());
+        let found = auto(&declared, &Target::default());
         if found.decisions.iter().any(|d| d.rule.is_none()) {
-            missing.push(*name);
+            missing.push(name);
         }
         let own = of(&found.kernel).unwrap_or_else(|d| panic!("{name}: {d}\n{found}"));
         let [plain, assuming] = best;
@@ -166,7 +270,7 @@ fn static_cost_beside_pipelines_by_hand() {
         let (hand, ratio) = match plain {
             Some((cost, pipeline)) => {
                 let ratio = own.estimate_ms / cost.estimate_ms;
-                ratios.push((*name, ratio));
+                ratios.push((name, ratio));
                 let by = cost.bottleneck;
                 (format!("{:.3} | {by} | {pipeline}", cost.estimate_ms), format!("{ratio:.2}"))
             }
@@ -175,16 +279,47 @@ fn static_cost_beside_pipelines_by_hand() {
         let (ms, by) = (own.estimate_ms, own.bottleneck);
         println!("| {name} | {ms:.3} | {by} | {hand} | {ratio} | {assuming} |");
     }
-    let mean = (ratios.iter().map(|(_, r)| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp();
-    let within = ratios.iter().filter(|(_, r)| *r <= 1.3).count();
+    let (mean, within) = (mean(&ratios), within(&ratios));
     println!(
         "geometric mean {mean:.2}; {within} of {} within 1.3; nests without a rule: {missing:?}",
         ratios.len()
     );
+    ratios
+}
+
+/// The geometric mean of ratios.
+fn mean(ratios: &[(&str, f64)]) -> f64 {
+    (ratios.iter().map(|(_, r)| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp()
+}
+
+/// How many are at most 1.3.
+fn within(ratios: &[(&str, f64)]) -> usize {
+    ratios.iter().filter(|(_, r)| *r <= 1.3).count()
+}
+
+/// Whether only one kernel is asked for, and not this one.
+fn is_left_out(name: &str) -> bool {
+    std::env::var("AUTO_KERNEL").is_ok_and(|only| only != name)
+}
+
+/// What is aimed at: a geometric mean of 1.15, three quarters within 1.3, and none beyond 3 without
+/// its reason.
+#[test]
+#[ignore = "minutes: `make auto-cost`"]
+fn static_cost_beside_pipelines_by_hand() {
+    let wanted = |(name, ..): &&(&str, Sizes, Sizes)| !is_left_out(name);
+    let examples = compared(CASES.iter().filter(wanted).map(|case| ByHand::example(*case)));
+    let others = compared(OTHERS.iter().filter(wanted).map(|case| ByHand::other(*case)));
+    let ratios = [examples, others].concat();
+    let (mean, within) = (mean(&ratios), within(&ratios));
+    println!("all: geometric mean {mean:.2}; {within} of {} within 1.3", ratios.len());
     let explained = |name: &str| BEYOND.iter().any(|(known, _)| *known == name);
     let beyond: Vec<_> = ratios.iter().filter(|(name, r)| *r > 3.0 && !explained(name)).collect();
     assert_eq!(beyond, Vec::<&(&str, f64)>::new(), "beyond 3, and without a reason");
-    if only.is_none() {
+    // A reason goes when what it is for does.
+    let is_needless = |(name, _): &&(&str, &str)| ratios.iter().any(|(own, r)| own == name && *r <= 3.0);
+    assert_eq!(BEYOND.iter().find(is_needless), None);
+    if std::env::var("AUTO_KERNEL").is_err() {
         assert!(mean <= 1.15, "the geometric mean of all ratios is {mean}");
         assert!(4 * within >= 3 * ratios.len(), "{within} of {} are within 1.3", ratios.len());
     }
@@ -227,6 +362,5 @@ fn searches_are_not_dearer_than_rules() {
 #[test]
 #[ignore = "minutes: `make auto-cost`"]
 fn no_search_is_dearer_than_rules() {
-    let only = std::env::var("AUTO_KERNEL").ok();
-    assert_eq!(dearer(&|name| only.as_ref().is_none_or(|only| only == name)), [""; 0]);
+    assert_eq!(dearer(&|name| !is_left_out(name)), [""; 0]);
 }

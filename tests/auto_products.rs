@@ -3,6 +3,10 @@
 use loopwright::{
     auto::{Found, Launch, auto, auto_for},
     prelude::*,
+    runtime::{
+        Arch,
+        nvrtc::{self, CompileError, CompileOptions},
+    },
 };
 
 use crate::auto_launch::{found, numbers, parsed, ran};
@@ -238,6 +242,57 @@ fn products_of_8_bit_integers_are_done_by_tensor_cores() {
         let wanted: Vec<f64> = (0..m * n).map(wanted).collect();
         assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted, "{text}");
     }
+}
+
+/// Rows that are not known to consist of vectors come element by element, each in a register of its
+/// own: as many at a time as leave room for the results.
+#[test]
+fn products_of_8_bit_integers_of_any_size_spill_no_registers() {
+    for (dtype, b, at) in [("i8", "n, l", "j, k"), ("i8", "l, n", "k, j"), ("u8", "n, l", "j, k")] {
+        let kernel = parsed(&format!(
+            "kernel product(a: {dtype}[m, l], b: {dtype}[{b}], c: i32[m, n], m: i32, n: i32, l: i32)\n\
+             assume 0 <= m and 0 <= n and 0 <= l\n\
+             domain {{ [i, j] : 0 <= i < m and 0 <= j < n }}\n\
+             domain {{ [k] : 0 <= k < l }}\n\
+             c[i, j] = sum(k, cast(i32, a[i, k])*cast(i32, b[{at}])) {{id=product}}\n"
+        ));
+        let found = auto(&kernel, &Target::default());
+        let text = found.to_string();
+        assert!(text.contains("map_to_atom(product)") && text.contains("split_iname(k, 32)\n"), "{text}");
+        // Partial tiles, and rows that begin anywhere.
+        let (m, n, l) = (37, 45, 83);
+        let shape = if at == "j, k" { [n, l] } else { [l, n] };
+        let dtype = if dtype == "i8" { DType::I8 } else { DType::U8 };
+        let [left, right] = [[m, l], shape].map(|shape| numbers(&shape).cast(dtype));
+        let outputs = ran(&found, &Args::new().tensor("a", &left).tensor("b", &right));
+        let (x, y) = (left.to_f64(), right.to_f64());
+        let wanted = |e: usize| -> f64 {
+            let (i, j) = (e / n, e % n);
+            (0..l).map(|k| x[i * l + k] * y[if at == "j, k" { j * l + k } else { k * n + j }]).sum()
+        };
+        let wanted: Vec<f64> = (0..m * n).map(wanted).collect();
+        assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted, "{text}");
+
+        // Also in shorter tiles.
+        let few = self::found(&kernel, &Launch::of([("m", 1000), ("n", 1000), ("l", 1001)]));
+        assert!(few.to_string().contains("split_iname(i, 64)\n"), "{few}");
+        for found in [found, few] {
+            assert_eq!(spilled(&found), 0, "{found}");
+        }
+    }
+}
+
+/// Bytes of registers that spill on any of three architectures; none are known without a compiler,
+/// whose absence the runtime's own tests report.
+fn spilled(found: &Found) -> u32 {
+    let program = lower(&found.kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
+    let source = cuda_source(&program).unwrap_or_else(|d| panic!("{d}"));
+    let of = |arch: Arch| match nvrtc::compile(&source.text, &CompileOptions::new(arch)) {
+        Ok(compiled) => compiled.resources.iter().map(|r| r.spill_store_bytes).sum(),
+        Err(CompileError::NotFound(_)) => 0,
+        Err(e) => panic!("{e}\n{found}"),
+    };
+    [Arch::SM_80, Arch::SM_90A, Arch::SM_100A].into_iter().map(of).sum()
 }
 
 /// Of f64, by the instructions that the architecture has; whole tiles and others.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, rc::Rc};
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tag};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tag, Tree};
 use loopwright_lowering::Target;
 use loopwright_poly::{System, remembering};
 use loopwright_transforms::{Pipeline, Step};
@@ -205,6 +205,9 @@ pub(crate) fn auto_with(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize
 /// Lowering comes once, at the end. Where it refuses what was found, it comes after each proposal
 /// instead, so that each is one that it takes.
 fn lowered(kernel: &LoopKernel, judge: &Rc<Judge>, skipped: &[usize]) -> Option<Found> {
+    if !kernel.tree.iter().any(|tree| matches!(tree, Tree::Loop { .. })) {
+        return (skipped.iter().all(|skip| *skip == 0)).then(|| Found::without_loops(kernel));
+    }
     let mut found = Found::nothing(kernel);
     let complete = found.extend(judge, skipped, Lowering::AtTheEnd);
     let decided = found.decisions.iter().any(|d| d.rule.is_some());
@@ -276,6 +279,23 @@ impl Found {
     /// A kernel left as it is: no steps, no decisions.
     pub(crate) fn nothing(kernel: &LoopKernel) -> Found {
         Found { pipeline: Pipeline::new(), kernel: kernel.clone(), decisions: Vec::new() }
+    }
+
+    /// A kernel of which nothing can be spread.
+    fn without_loops(kernel: &LoopKernel) -> Found {
+        let count = kernel.instructions.len();
+        let statements = if count == 1 { "its statement".into() } else { format!("its {count} statements") };
+        let decision = Decision {
+            nest: Name::new(""),
+            rule: None,
+            reason: format!("the kernel has no loop to spread: one thread executes {statements}"),
+            steps: Vec::new(),
+            refused: Vec::new(),
+            better: Vec::new(),
+            loops: 0,
+            assumable: Vec::new(),
+        };
+        Found { decisions: vec![decision], ..Found::nothing(kernel) }
     }
 
     /// These assumptions alone: values of parameters first, and of the others those that do not
@@ -536,7 +556,7 @@ fn decide(nest: &Nest<'_>, judge: &Judge, skip: usize, lowering: Lowering) -> (D
     let decision = |rule, reason, steps, refused| Decision {
         nest: nest.root().clone(),
         rule,
-        reason,
+        reason: nest.with_remarks(reason),
         steps,
         refused,
         better: nest.wishes(),

@@ -47,6 +47,7 @@ pub struct Nest<'k> {
     judge: Rc<Judge>,
     verdicts: RefCell<BTreeMap<(Name, &'static str), bool>>,
     wishes: RefCell<Vec<Wish>>,
+    remarks: RefCell<Vec<String>>,
     assumable: RefCell<BTreeSet<Assumable>>,
 }
 
@@ -115,8 +116,22 @@ impl<'k> Nest<'k> {
             judge: judge.clone(),
             verdicts: RefCell::default(),
             wishes: RefCell::default(),
+            remarks: RefCell::default(),
             assumable: RefCell::default(),
         })
+    }
+
+    /// Says why a better form does not apply, beside the reason of the one that is taken.
+    pub(crate) fn remark(&self, why: String) {
+        let mut remarks = self.remarks.borrow_mut();
+        if !remarks.contains(&why) {
+            remarks.push(why);
+        }
+    }
+
+    /// A reason with the remarks that have been made so far.
+    pub(crate) fn with_remarks(&self, reason: String) -> String {
+        self.remarks.borrow().iter().fold(reason, |reason, why| format!("{reason}; {why}"))
     }
 
     /// What the user could declare for better forms, as far as it has been met.

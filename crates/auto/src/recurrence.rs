@@ -1,9 +1,12 @@
-//! Linear recurrences: each element is a linear function of the one before it along a loop.
+//! Recurrences: each element is a function of the one before it along a loop.
 //!
-//! Their iterations are one after another as they stand, `y[i] = a[i]*y[i - 1] + b[i]`. But linear
-//! functions `(f, v)`, of the one before `f*y + v`, are composed in any grouping: declared as a
-//! reduction by that operator over the points up to one's own, the loop is a scan. Where nothing is
-//! multiplied it is a prefix sum. No step rewrites one as the other, so that this is a wish.
+//! If that is linear, their iterations are one after another as they stand,
+//! `y[i] = a[i]*y[i - 1] + b[i]`. But linear functions `(f, v)`, of the one before `f*y + v`, are
+//! composed in any grouping: declared as a reduction by that operator over the points up to one's
+//! own, the loop is a scan. Where nothing is multiplied it is a prefix sum; of the least or the
+//! greatest of both it is a scan by `min` or `max`. No step rewrites one as the other, so that this
+//! is a wish. Of other functions the compositions are not of a form that is known before, and the
+//! loop stays as it is, which is said.
 
 use loopwright_kernel_ir::{Access, Aff, BinaryOp, Expr, Instruction, Name, UnaryOp};
 
@@ -49,29 +52,87 @@ fn is_before(read: &Access, write: &Access, iname: &Name) -> bool {
         && pairs.all(|(read, write)| before(write).is_some_and(|aff| read.to_aff() == Some(aff)))
 }
 
-/// The loop along which an instruction is a linear recurrence, and whether it multiplies.
-fn of(instruction: &Instruction) -> Option<(&Name, bool)> {
-    let [target] = instruction.targets.as_slice() else { return None };
-    let is_target = |access: &Access| access.array == target.array;
-    let is_read = |e: &Expr| e.accesses().into_iter().any(|access| is_target(&access));
-    if instruction.update.is_some() || instruction.predicate.as_ref().is_some_and(is_read) {
-        return None;
-    }
-    let read = instruction.value.accesses().into_iter().find(|access| is_target(access))?;
-    let share =
-        share(&instruction.value, &read).filter(|_| !matches!(instruction.value, Expr::Subscript(_)))?;
-    let iname = instruction.within.iter().rev().find(|iname| is_before(&read, target, iname))?;
-    Some((iname, share == Share::Scaled))
+/// A recurrence: an instruction whose elements depend on those before them along a loop.
+#[derive(Debug, PartialEq)]
+struct Recurrence<'i> {
+    iname: &'i Name,
+    kind: Kind,
 }
 
-/// Says of each linear recurrence of a nest what would make it a scan.
+/// What an element is of the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A linear function; whether it multiplies.
+    Linear { scales: bool },
+    /// The least, or the greatest, of it and of what does not depend on it.
+    Extreme(&'static str),
+    /// Another function.
+    Other,
+}
+
+impl Kind {
+    fn of(value: &Expr, before: &Access) -> Kind {
+        if let Some(share) = share(value, before) {
+            return Kind::Linear { scales: share == Share::Scaled };
+        }
+        let Expr::Call { function, args, .. } = value else { return Kind::Other };
+        let [a, b] = args.as_slice() else { return Kind::Other };
+        let operator = ["min", "max"].into_iter().find(|operator| **operator == **function);
+        match (operator, share(a, before), share(b, before)) {
+            (Some(operator), Some(Share::Added), Some(Share::None)) if is_alone(a) => Kind::Extreme(operator),
+            (Some(operator), Some(Share::None), Some(Share::Added)) if is_alone(b) => Kind::Extreme(operator),
+            _ => Kind::Other,
+        }
+    }
+}
+
+/// Whether nothing is done with an element.
+fn is_alone(e: &Expr) -> bool {
+    matches!(e, Expr::Subscript(_))
+}
+
+/// The loop along which an instruction is a recurrence, the innermost one.
+fn of(instruction: &Instruction) -> Option<Recurrence<'_>> {
+    let [target] = instruction.targets.as_slice() else { return None };
+    if instruction.update.is_some() || is_alone(&instruction.value) {
+        return None;
+    }
+    let is_target = |access: &Access| access.array == target.array;
+    let read_by = |e: &Expr| e.accesses().into_iter().filter(|a| is_target(a)).collect::<Vec<Access>>();
+    let read = read_by(&instruction.value);
+    let before = read.first()?;
+    // Of several elements, other loops may be between those that depend on each other.
+    if read.iter().any(|other| other != before) {
+        return None;
+    }
+    let iname = instruction.within.iter().rev().find(|iname| is_before(before, target, iname))?;
+    let is_asked = instruction.predicate.as_ref().is_some_and(|e| !read_by(e).is_empty());
+    let kind = if is_asked { Kind::Other } else { Kind::of(&instruction.value, before) };
+    Some(Recurrence { iname, kind })
+}
+
+/// Says of each recurrence of a nest what would make it a scan, or that nothing would.
 pub(crate) fn wish(nest: &Nest<'_>) {
     for instruction in &nest.instructions {
-        let (Some((iname, scales)), Some(target)) = (of(instruction), instruction.targets.first()) else {
+        let (Some(found), Some(target)) = (of(instruction), instruction.targets.first()) else {
             continue;
         };
-        if nest.band.iter().chain(&nest.inner).any(|n| n == iname) {
-            nest.wish(Wish::Scan { array: target.array.clone(), iname: iname.clone(), scales });
+        let (iname, array) = (found.iname, &target.array);
+        if !nest.band.iter().chain(&nest.inner).any(|n| n == iname) {
+            continue;
+        }
+        match found.kind {
+            Kind::Linear { scales } => {
+                nest.wish(Wish::Scan { array: array.clone(), iname: iname.clone(), scales });
+            }
+            Kind::Extreme(operator) => {
+                let (array, iname) = (array.clone(), iname.clone());
+                nest.wish(Wish::Extremes { array, iname, operator });
+            }
+            Kind::Other => nest.remark(format!(
+                "each `{array}` is made of the one before along `{iname}`, in a way that no scan composes, so \
+                 that these stay one after another"
+            )),
         }
     }
 }
@@ -82,8 +143,8 @@ mod tests {
 
     use super::*;
 
-    /// The loop of `y[i + 1] = value`, and whether it multiplies.
-    fn found(value: &str) -> Option<(String, bool)> {
+    /// The loop of `y[i + 1] = value`, and its kind.
+    fn found(value: &str) -> Option<(String, Kind)> {
         let kernel = LoopKernel::parse(&format!(
             "kernel k(a: f32[n], b: f32[n], y: f32[n + 2], n: i32)\n\
              assume 0 <= n\n\
@@ -91,12 +152,12 @@ mod tests {
              y[i + 1] = {value}\n"
         ))
         .unwrap_or_else(|d| panic!("{d}"));
-        of(&kernel.instructions[0]).map(|(iname, scales)| (iname.to_string(), scales))
+        of(&kernel.instructions[0]).map(|found| (found.iname.to_string(), found.kind))
     }
 
     #[test]
     fn linear_functions_of_the_element_before_are_recurrences() {
-        let along_i = |scales| Some(("i".to_string(), scales));
+        let along_i = |scales| Some(("i".to_string(), Kind::Linear { scales }));
         for value in ["y[i] + b[i]", "b[i] + (y[i] - a[i])", "a[i]*b[i] + y[i]"] {
             assert_eq!(found(value), along_i(false), "{value}");
         }
@@ -114,19 +175,20 @@ mod tests {
     }
 
     #[test]
-    fn other_functions_and_other_elements_are_none() {
-        for value in [
-            "y[i]",
-            "a[i]",
-            "y[i]*y[i]",
-            "a[i] / y[i]",
-            "sqrt(y[i])",
-            "max(y[i], b[i])",
-            "y[i + 1] + b[i]",
-            "y[i + 2] + b[i]",
-            "y[0] + b[i]",
-            "a[i]*y[i] + y[i + 2]",
-        ] {
+    fn other_functions_are_no_linear_ones() {
+        for value in ["y[i]*y[i]", "a[i] / y[i]", "sqrt(y[i])", "max(2.0*y[i], b[i])", "max(y[i], y[i])"] {
+            assert_eq!(found(value), Some(("i".to_string(), Kind::Other)), "{value}");
+        }
+        for (value, operator) in [("max(y[i], b[i])", "max"), ("min(a[i] + b[i], y[i])", "min")] {
+            assert_eq!(found(value), Some(("i".to_string(), Kind::Extreme(operator))), "{value}");
+        }
+    }
+
+    #[test]
+    fn other_elements_are_no_recurrence() {
+        for value in
+            ["y[i]", "a[i]", "y[i + 1] + b[i]", "y[i + 2] + b[i]", "y[0] + b[i]", "a[i]*y[i] + y[i + 2]"]
+        {
             assert_eq!(found(value), None, "{value}");
         }
     }

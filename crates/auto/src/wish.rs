@@ -5,6 +5,8 @@ use std::fmt;
 use loopwright_kernel_ir::{Fact, Name};
 use loopwright_transforms::Step;
 
+use crate::text::names;
+
 /// What a user could say, and what that would allow. It prints as a sentence.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wish {
@@ -40,6 +42,30 @@ pub enum Wish {
         /// Whether the one before is multiplied. Otherwise the scan is of sums.
         scales: bool,
     },
+    /// A recurrence by `min` or `max` that would have to be declared as a scan.
+    Extremes {
+        /// The array, each of whose elements is the least or the greatest of the one before it and
+        /// something else.
+        array: Name,
+        /// The loop along which they are.
+        iname: Name,
+        /// `min` or `max`.
+        operator: &'static str,
+    },
+    /// Reductions of the same points, which would have to be declared as one with several results.
+    OneReduction {
+        /// The arrays of the results.
+        arrays: Vec<Name>,
+        /// What that would allow.
+        allows: String,
+    },
+    /// Arrays whose elements would have to lie in the other order in memory.
+    Order {
+        /// The arrays.
+        arrays: Vec<Name>,
+        /// The loop whose neighbours would be neighbours in memory then.
+        iname: Name,
+    },
 }
 
 impl Wish {
@@ -70,6 +96,27 @@ impl fmt::Display for Wish {
                     f,
                     "`{array}` depends linearly on what is before it along `{iname}`: declared as {declared}, \
                      it is spread over threads"
+                )
+            }
+            Wish::Extremes { array, iname, operator } => write!(
+                f,
+                "`{array}` is the `{operator}` of what is up to there along `{iname}`: declared as \
+                 `{operator}(j, ...)` over the points up to one's own, it is spread over threads"
+            ),
+            Wish::OneReduction { arrays, allows } => write!(
+                f,
+                "{}, declared as the results of one reduction by an operator with {} values, would allow {allows}",
+                names(arrays),
+                arrays.len()
+            ),
+            Wish::Order { arrays, iname } => {
+                let steps: Vec<String> =
+                    arrays.iter().map(|array| format!("tag_array_axes({array}, f)")).collect();
+                write!(
+                    f,
+                    "{} would allow neighbours of `{iname}` to be neighbours in memory: arrays are passed in \
+                     that order then",
+                    names(&steps)
                 )
             }
         }
@@ -114,5 +161,23 @@ mod tests {
              over the points up to one's own, it is spread over threads"
         );
         assert!(scan(true).contains("declared as a scan of pairs, by an operator with `combine f = a.f*b.f"));
+        let running = Wish::Extremes { array: array.clone(), iname: Name::new("i"), operator: "max" };
+        assert_eq!(
+            running.to_string(),
+            "`keys` is the `max` of what is up to there along `i`: declared as `max(j, ...)` over the points up \
+             to one's own, it is spread over threads"
+        );
+        let arrays = vec![Name::new("y"), Name::new("z")];
+        let one = Wish::OneReduction { arrays: arrays.clone(), allows: "equal chunks".into() };
+        assert_eq!(
+            one.to_string(),
+            "`y` and `z`, declared as the results of one reduction by an operator with 2 values, would allow \
+             equal chunks"
+        );
+        assert_eq!(
+            Wish::Order { arrays, iname: Name::new("r") }.to_string(),
+            "`tag_array_axes(y, f)` and `tag_array_axes(z, f)` would allow neighbours of `r` to be neighbours in \
+             memory: arrays are passed in that order then"
+        );
     }
 }

@@ -26,12 +26,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use loopwright_kernel_ir::Name;
+use loopwright_kernel_ir::{Instruction, Name};
 use loopwright_lowering::Target;
 
 use crate::{
-    Nest, Proposal, Rule,
+    Nest, Proposal, Rule, Stride, Wish,
     grid::{AXES, Along, on_axes},
+    site,
     text::{names, split, split_as, tag},
 };
 
@@ -52,10 +53,40 @@ impl Rule for Map {
         let parallel = nest.parallel();
         let Some(x) = nest.best(&parallel) else { return Vec::new() };
         let (unit, moving) = nest.neighbours(&x);
+        if unit == 0 {
+            wish_for_order(nest, &x);
+        }
         let coalesced =
             format!("neighbours of `{x}` are neighbours in memory for {unit} of {moving} accesses along it");
         let joined = joined(nest, &x, &parallel, &coalesced, target);
         joined.into_iter().chain(apart(nest, &x, &parallel, &coalesced, target)).collect()
+    }
+}
+
+/// Which arguments would have to lie in the other order for neighbours along `x` to be neighbours
+/// in memory, if nothing else of the kernel accesses them: those with their first axis along it
+/// alone.
+fn wish_for_order(nest: &Nest<'_>, x: &Name) {
+    let mut arrays: Vec<Name> = Vec::new();
+    for site in nest.sites.iter().filter(|s| s.stride(x) != Stride::Same) {
+        let is_along = |k: usize| site.index[k].as_ref().is_none_or(|aff| aff.mentions(x));
+        let is_first = site.index.first().and_then(Option::as_ref).is_some_and(|aff| {
+            aff.is_affine() && aff.coefficient(x).abs() == 1 && !(1..site.index.len()).any(is_along)
+        });
+        let is_plain = site.index.len() > 1 && site.dense == Some(site.index.len() - 1);
+        let is_argument = nest.kernel.args.iter().any(|arg| *arg.name() == site.array);
+        if !is_first || !is_plain || !is_argument {
+            return;
+        }
+        if !arrays.contains(&site.array) {
+            arrays.push(site.array.clone());
+        }
+    }
+    let is_elsewhere = |i: &Instruction| nest.instructions.iter().all(|own| own.id != i.id);
+    let others = nest.kernel.instructions.iter().filter(|i| is_elsewhere(i));
+    let taken = others.flat_map(|i| site::sites(nest.kernel, i)).any(|s| arrays.contains(&s.array));
+    if !taken && !arrays.is_empty() {
+        nest.wish(Wish::Order { arrays, iname: x.clone() });
     }
 }
 

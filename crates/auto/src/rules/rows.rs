@@ -141,6 +141,12 @@ impl Rule for Rows {
             return Vec::new();
         }
         let warp = i64::from(target.warp_size);
+        // Of several short loops, those of lanes would be idle for the most part, and for each a
+        // join: a thread for each result then, as other rules have it.
+        let is_one_sum = !nest.is_map() && !nest.has_nested_reductions();
+        if !is_one_sum && nest.longest(&rows).is_some_and(|longest| longest < warp) {
+            return Vec::new();
+        }
         // A join for each of the terms around is the shortest within a warp.
         if nest.has_nested_reductions() {
             let blocks = by_blocks(nest, &parallel, &rows, target);

@@ -31,7 +31,7 @@ use loopwright_kernel_ir::{DType, Flat, Name, Reduce, TypeTable};
 use loopwright_lowering::Target;
 
 use crate::{
-    Nest, Proposal, Rule, Site, Stride, bounds,
+    Nest, Proposal, Rule, Site, Stride, Wish, bounds,
     text::{split, split_as, tag},
 };
 
@@ -69,7 +69,8 @@ impl Rule for Segments {
         if rows.len() == 1 {
             proposals.extend(of_points(nest, &s, i, &unequal, target));
         }
-        let mut warps = Proposal::new(format!("{unequal}: a warp for each")).step(split(&s, WARPS));
+        let shared = shared(nest, &rows);
+        let mut warps = Proposal::new(format!("{unequal}: a warp for each{shared}")).step(split(&s, WARPS));
         let mut tags = vec![(format!("{s}_outer"), "block.x"), (format!("{s}_inner"), "warp")];
         for r in &rows {
             warps = warps.step(split(r, i64::from(target.warp_size)));
@@ -78,6 +79,26 @@ impl Rule for Segments {
         proposals.push(warps.step(tag(&tags)));
         proposals
     }
+}
+
+/// Why several reductions of a segment's points are not divided into equal chunks, with what would
+/// allow that.
+fn shared(nest: &Nest<'_>, rows: &[Name]) -> String {
+    if rows.len() < 2 || !rows.iter().all(|r| bounds::are_data(nest.kernel, r)) {
+        return String::new();
+    }
+    let reducing = || nest.instructions.iter().filter(|i| !i.reductions().is_empty());
+    let arrays: Vec<Name> = reducing().flat_map(|i| i.targets.iter().map(|t| t.array.clone())).collect();
+    if reducing().all(|i| i.reductions().len() == 1) && arrays.len() == rows.len() {
+        nest.wish(Wish::OneReduction {
+            arrays,
+            allows: "equal chunks of all points, which are equal work".into(),
+        });
+    }
+    format!(
+        ", since only one reduction is divided into equal chunks of all points, and these are {}",
+        rows.len()
+    )
 }
 
 /// The parallel loop in which the bounds of a row are read.

@@ -32,7 +32,7 @@ use loopwright_kernel_ir::Name;
 use loopwright_lowering::Target;
 
 use super::map::Map;
-use crate::{Nest, Proposal, Rule, Site};
+use crate::{Nest, Proposal, Rule, Site, Wish, bounds};
 
 pub struct Short;
 
@@ -83,6 +83,28 @@ fn leaves_no_gaps(nest: &Nest<'_>, site: &Site, x: &Name, target: &Target) -> bo
     step > 1 && step <= window && step.saturating_mul(site.bytes as u64) <= target.sector.into()
 }
 
+/// What fixing the length of windows that overlap would allow, if it is a parameter: nothing says
+/// then that they are short.
+fn wish_for_windows(nest: &Nest<'_>) {
+    let Some(x) = nest.best(&nest.parallel()) else { return };
+    for r in nest.rows() {
+        let overlaps = |site: &Site| {
+            let along = site.dense.and_then(|axis| site.index.get(axis)?.as_ref());
+            along.is_some_and(|aff| aff.coefficient(&x) != 0 && aff.coefficient(&r).abs() == 1)
+        };
+        let is_window = nest.sites.iter().any(|site| !site.is_write && overlaps(site));
+        let parameter = bounds::length_parameter(nest.kernel, &r).filter(|_| is_window);
+        if let Some(parameter) = parameter {
+            nest.remark(format!("nothing says that the windows along `{r}` are short"));
+            let step = format!("fix_parameters({parameter}={UNROLLED})");
+            nest.wish(Wish::step(
+                step,
+                format!("a thread for each window of {UNROLLED} and fewer, unrolled"),
+            ));
+        }
+    }
+}
+
 impl Rule for Short {
     fn name(&self) -> &'static str {
         "short"
@@ -91,7 +113,12 @@ impl Rule for Short {
     fn propose(&self, nest: &Nest<'_>, target: &Target) -> Vec<Proposal> {
         let most = 2 * i64::from(target.warp_size);
         let longest = nest.longest(&nest.rows()).filter(|n| *n <= most);
-        let Some(longest) = longest.filter(|_| !nest.is_map()) else { return Vec::new() };
+        let Some(longest) = longest.filter(|_| !nest.is_map()) else {
+            if nest.longest(&nest.rows()).is_none() && nest.inner.is_empty() {
+                wish_for_windows(nest);
+            }
+            return Vec::new();
+        };
         let best = nest.best(&nest.parallel());
         if !nest.inner.is_empty() || best.is_none_or(|x| score(nest, &x, target) <= 0.0) {
             return Vec::new();

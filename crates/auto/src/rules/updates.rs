@@ -103,7 +103,13 @@ impl Rule for Updates {
         };
         let cells = lengths.iter().fold(1i64, |product, length| product.saturating_mul(*length));
         let bytes = i64::try_from(array.dtype.known().map_or(8, DType::bytes)).unwrap_or(8);
-        if u64::try_from(cells.saturating_mul(bytes)).is_ok_and(|bytes| bytes > target.static_shared) {
+        let all = cells.saturating_mul(bytes);
+        if u64::try_from(all).is_ok_and(|all| all > target.static_shared) {
+            nest.remark(format!(
+                "data choose among {cells} elements of `{}`, {all} bytes, and blocks have {} bytes of shared \
+                 memory for copies of them: they are updated in global memory",
+                array.name, target.static_shared
+            ));
             return Vec::new();
         }
         if let Some(open) = without_range(nest.kernel, up).first() {
@@ -118,6 +124,11 @@ impl Rule for Updates {
             Some(all) => {
                 let of_one = all / i64::from(nest.launch().multiprocessors.max(1));
                 if of_one < cells {
+                    nest.remark(format!(
+                        "a multiprocessor has {of_one} updates for {cells} elements of `{}`: copies in shared \
+                         memory would be joined more often than they are updated",
+                        array.name
+                    ));
                     return Vec::new();
                 }
                 let resident = (nest.launch().places() / THREADS).max(1);

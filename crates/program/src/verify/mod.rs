@@ -88,6 +88,7 @@ mod order;
 mod reading;
 mod segments;
 mod sequence;
+mod side_by_side;
 mod sizes;
 mod types;
 mod uniform;

@@ -2,10 +2,10 @@
 //!
 //! A block has four warps, each with a quarter of the tile. Tiles are 128 x 128, or shorter where
 //! so many blocks would leave multiprocessors without one, or be full in part only: 64 x 64 or
-//! 32 x 32. A slot of the ring has 64 or 128 bytes of a row, of 8-bit integers always 128. Where
-//! tiles are known to be whole, results are stored as vectors, those of 16 bits through shared
-//! memory, and the loop over the sum is divided where there is nothing more to copy, so that its
-//! first part asks nothing.
+//! 32 x 32. A slot of the ring has 64 or 128 bytes of a row, of 8-bit integers always 128, and less
+//! where elements go through registers that have no room for so many. Where tiles are known to be
+//! whole, results are stored as vectors, those of 16 bits through shared memory, and the loop over
+//! the sum is divided where there is nothing more to copy, so that its first part asks nothing.
 
 use loopwright_kernel_ir::{BinaryOp, DType, Expr, Name, Reduce};
 use loopwright_lowering::Target;
@@ -19,6 +19,9 @@ use crate::{
 
 /// Elements of 16 bits in a vector.
 const VECTOR: i64 = 8;
+
+/// Warps of a block.
+const WARPS: i64 = 4;
 
 /// What depends on the type of the factors.
 #[derive(Clone, Copy)]
@@ -47,6 +50,11 @@ impl Kind {
     /// Elements of a vector.
     fn vector(&self) -> i64 {
         VECTOR_BYTES / self.bytes
+    }
+
+    /// Registers of an element that is copied.
+    fn of_element(&self) -> i64 {
+        (self.bytes / 4).max(1)
     }
 }
 
@@ -80,6 +88,20 @@ impl Tile {
             shape.blocks(sides).is_none_or(|blocks| is_used && are_many(blocks))
         };
         tiles.iter().find(fills).or(tiles.last()).copied()
+    }
+
+    /// With as many terms in a slot as half of a thread's registers hold, if copies go by way of
+    /// these: the other half are for results, and for where they are. Compilers load all that a
+    /// thread copies of both factors before they store the first of it, and elements that come one
+    /// by one, each under its condition, have a register each until they are packed.
+    fn by_registers(self, kind: Kind, device: &Target) -> Tile {
+        let threads = WARPS * i64::from(device.warp_size);
+        let copied = |depth: i64| 2 * self.side * depth / threads * kind.of_element();
+        let mut depth = self.depth;
+        while depth > kind.terms && copied(depth) > i64::from(device.thread_registers) / 2 {
+            depth /= 2;
+        }
+        Tile { depth, ..self }
     }
 
     /// The loops that tiles divide, with the lengths of tiles.
@@ -141,10 +163,12 @@ pub(super) fn proposals(shape: &Shape<'_>, device: &Target) -> Vec<Proposal> {
         let rows = factors.map(|f| (shape.row(f), kind.vector()));
         let _ = shape.nest.are_multiples(&rows, "tiles that are copied while the ones before are multiplied");
     }
+    let by_registers = tile.by_registers(kind, device);
     if have_vectors {
-        found.extend([Copies::Ahead, Copies::Plain].map(|copies| fragments(shape, kind, tile, copies)));
+        found.push(fragments(shape, kind, tile, Copies::Ahead));
+        found.push(fragments(shape, kind, by_registers, Copies::Plain));
     }
-    found.push(fragments(shape, kind, tile, Copies::Elements));
+    found.push(fragments(shape, kind, by_registers, Copies::Elements));
     found
 }
 

@@ -19,6 +19,8 @@
 //!    what is outside of an array, decide by what nothing has written, or give a variable a value
 //!    outside of its stated bounds ([`crate::Var::within`]).
 //!
+//! The runs do not depend on each other, and go on side by side.
+//!
 //! This refutes and does not prove: it stands for the data that it has been run on. It owes
 //! lowering nothing, and legality no more than what the kernel's nest is called; both sides have
 //! code of their own. What it does not reach is listed at the head of [`super`].
@@ -37,9 +39,9 @@ use std::{
 };
 
 use loopwright_kernel_ir::{Aff, Constraint, DType, Diagnostic, Expr, Fact, LoopKernel, Name};
-use loopwright_poly::{System, Table};
+use loopwright_poly::{System, Table, remembering};
 
-use super::values::Spec;
+use super::{side_by_side, values::Spec};
 use crate::{Owner, Program, eval_host};
 use block::{Machine, Stop};
 use data::{Data, room};
@@ -61,6 +63,9 @@ pub(super) enum WrongNest {
 /// How many statements a run may execute, those of each thread counted.
 const MOST_STATEMENTS: u64 = 400_000_000;
 
+/// Why a nest is not followed of which [`Nest::of`] makes nothing.
+const FORM: &str = "it is of another form";
+
 /// The first flattened nest that does not do what the kernel says.
 pub(super) fn wrong_nest<'k>(kernel: &'k LoopKernel, program: &'k Program) -> Option<WrongNest> {
     kernel.flat.keys().find_map(|segment| {
@@ -69,36 +74,55 @@ pub(super) fn wrong_nest<'k>(kernel: &'k LoopKernel, program: &'k Program) -> Op
         let unknown = |why: &str| {
             WrongNest::NotFollowed(Box::new(found.clone().help(format!("{why}; it is not followed"))))
         };
-        let Some(nest) = Nest::of(kernel, segment) else { return Some(unknown("it is of another form")) };
+        let Some(nest) = Nest::of(kernel, segment) else { return Some(unknown(FORM)) };
         let Some(launches) = nest.launches(program) else {
             return Some(unknown("no launches of it are found"));
         };
         let sizes = Sizes::of(&nest, program);
         // If there can be points, some have to be run.
         let mut is_run = sizes.as_ref().is_some_and(|sizes| !sizes.have_points());
-        for lengths in cases(nest.flat, program.target.warp_size.into()) {
-            // What is chosen for any kernel may be of no size that this one has.
-            let fitted = sizes.as_ref().and_then(|sizes| sizes.fit(&lengths));
-            let other =
-                LazyCell::new(|| with_other_segments(&nest, program, fitted.as_ref().unwrap_or(&lengths)));
-            let tried = [Some(&lengths), fitted.as_ref()].into_iter();
-            for lengths in tried.chain(std::iter::once_with(|| other.as_ref())).flatten() {
-                match check(&nest, program, &launches, lengths) {
-                    Ok(Ran::Yes) => {
-                        is_run |= lengths.lengths.iter().any(|length| *length > 0);
-                        break;
-                    }
-                    Ok(Ran::No) => {}
-                    Ok(Ran::Wider) => is_run = true,
-                    Err(Stop::Wrong(what)) => {
-                        return Some(WrongNest::Wrong(Box::new(found.witness(format!("{what}; {lengths}")))));
-                    }
-                    Err(Stop::NotFollowed(why)) => return Some(unknown(why)),
+        // What is chosen for any kernel may be of no size that this one has.
+        // A nest keeps what it has looked up, so that each run has one of its own.
+        let run = |lengths: &Lengths| {
+            let nest = Nest::of(kernel, segment).ok_or((Stop::NotFollowed(FORM), String::new()))?;
+            remembering(|| run(&nest, program, &launches, lengths, sizes.as_ref()))
+        };
+        let cases = cases(nest.flat, program.target.warp_size.into());
+        for outcome in side_by_side::until(&cases, run, Result::is_err) {
+            match outcome {
+                Ok(has_points) => is_run |= has_points,
+                Err((Stop::Wrong(what), lengths)) => {
+                    return Some(WrongNest::Wrong(Box::new(found.witness(format!("{what}; {lengths}")))));
                 }
+                Err((Stop::NotFollowed(why), _)) => return Some(unknown(why)),
             }
         }
         (!is_run).then(|| unknown("no sizes are found for which a segment has a point"))
     })
+}
+
+/// Runs a nest on segments of these lengths, or else of others in their place that it can have, and
+/// says whether points were run; how it stops, with the lengths.
+fn run<'k>(
+    nest: &Nest<'k>,
+    program: &'k Program,
+    launches: &[usize],
+    lengths: &Lengths,
+    sizes: Option<&Sizes>,
+) -> std::result::Result<bool, (Stop, String)> {
+    let mut is_run = false;
+    let fitted = sizes.and_then(|sizes| sizes.fit(lengths));
+    let other = LazyCell::new(|| with_other_segments(nest, program, fitted.as_ref().unwrap_or(lengths)));
+    let tried = [Some(lengths), fitted.as_ref()].into_iter();
+    for lengths in tried.chain(std::iter::once_with(|| other.as_ref())).flatten() {
+        match check(nest, program, launches, lengths) {
+            Ok(Ran::Yes) => return Ok(is_run | lengths.lengths.iter().any(|length| *length > 0)),
+            Ok(Ran::No) => {}
+            Ok(Ran::Wider) => is_run = true,
+            Err(stop) => return Err((stop, lengths.to_string())),
+        }
+    }
+    Ok(is_run)
 }
 
 /// What holds of scalars for which there are this many segments, whose points begin after `before`
