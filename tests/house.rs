@@ -413,3 +413,96 @@ fn a_forgotten_test_is_found() {
     assert_eq!(forgotten_tests(folder.path(), &suites), ["gone", "lost", "main"]);
     assert_eq!(forgotten_tests(folder.path(), &(suites + &of_suites("main", &name))), ["gone", "lost"]);
 }
+
+/// The rooms of lowering, in the order in which a kernel walks through them. Nests over segments
+/// have a folder of their own, with files of two of these rooms.
+const ROOMS: [(&str, &[&str]); 3] = [
+    ("analyse", &["analyse"]),
+    ("schedule", &["schedule", "flat::plan", "flat::launch", "flat::show"]),
+    ("write", &["write", "flat::write"]),
+];
+
+/// The number of the room that a path of modules leads to, if it leads to one.
+fn room(path: &str) -> Option<usize> {
+    let leads = |to: &&str| path == *to || path.strip_prefix(*to).is_some_and(|rest| rest.starts_with("::"));
+    ROOMS.iter().position(|(_, modules)| modules.iter().any(|to| leads(to)))
+}
+
+/// The paths of modules, from the crate on, that a source in this module names in code by
+/// `crate::` or `super::`, each with what it lists in braces.
+fn named_paths(source: &str, module: &[&str]) -> Vec<String> {
+    fn tree(text: &str, around: &str, found: &mut Vec<String>) -> usize {
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
+        let (path, rest) = match &text[..end] {
+            "super" => (around.rsplit_once("::").map_or("", |(up, _)| up).to_string(), &text[end..]),
+            "" | "self" => (around.to_string(), &text[end..]),
+            name if around.is_empty() => (name.to_string(), &text[end..]),
+            name => (format!("{around}::{name}"), &text[end..]),
+        };
+        let Some(inner) = rest.strip_prefix("::") else {
+            found.push(path);
+            return end;
+        };
+        let Some(list) = inner.strip_prefix('{') else { return end + 2 + tree(inner, &path, found) };
+        let mut at = 0;
+        while let Some(skipped) = list[at..].find(|c| is_name(c) || c == '}') {
+            at += skipped;
+            if list[at..].starts_with('}') {
+                break;
+            }
+            at += tree(&list[at..], &path, found);
+        }
+        end + 3 + at
+    }
+    let code: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let (code, mut found, mut at) = (code.join("\n"), Vec::new(), 0);
+    while let Some(next) = ["crate::", "super::"].iter().filter_map(|start| code[at..].find(start)).min() {
+        at += next;
+        at += match code[at..].strip_prefix("crate::") {
+            Some(rest) if rest.starts_with('{') => tree(&code[at + 5..], "", &mut found) + 5,
+            Some(rest) => tree(rest, "", &mut found) + 7,
+            None => tree(&code[at..], &module.join("::"), &mut found),
+        };
+    }
+    found
+}
+
+#[test]
+fn paths_of_modules_are_found() {
+    let source = "use super::{sync::Met, super::b};\nuse crate::{\n    A, write::{self, x::{Y, Z as W}},\n};\n\
+                  // crate::no::path\nlet x: crate::flat::Launch = super::super::c::d(1);\n";
+    let found = ["p::sync::Met", "b", "A", "write", "write::x::Y", "write::x::Z", "flat::Launch", "c::d"];
+    let named = named_paths(source, &["p", "q"]);
+    let missing: Vec<&&str> = found.iter().filter(|path| !named.iter().any(|n| n == *path)).collect();
+    assert!(missing.is_empty(), "{missing:?} of {named:?}");
+    assert_eq!(
+        [room("write::x"), room("flat::plan"), room("flat"), room("writes")],
+        [Some(2), Some(1), None, None]
+    );
+}
+
+/// Inside lowering, no room imports from a later one: what is analysed does not know how it will
+/// be scheduled, and no decision depends on how it will be written.
+#[test]
+fn no_room_of_lowering_imports_from_a_later_one() {
+    let sources = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("crates/lowering/src");
+    let (mut found, mut named) = (Vec::new(), 0);
+    for own in own_files() {
+        let Ok(inside) = own.strip_prefix("crates/lowering/src") else { continue };
+        let module = inside.with_extension("");
+        let mut module: Vec<&str> = module.iter().map(|part| part.to_str().unwrap()).collect();
+        module.retain(|part| *part != "mod");
+        let Some(from) = room(&module.join("::")) else { continue };
+        let source = fs::read_to_string(sources.join(inside)).unwrap();
+        for path in named_paths(&source, &module) {
+            let to = room(&path);
+            named += usize::from(to.is_some_and(|to| to < from));
+            if to.is_some_and(|to| to > from) {
+                found.push(format!("{} of {}: {path}", inside.display(), ROOMS[from].0));
+            }
+        }
+    }
+    assert!(named > 100, "{named} imports from earlier rooms");
+    assert!(found.is_empty(), "imported from later rooms:\n{}", found.join("\n"));
+}

@@ -5,7 +5,7 @@ use crate::cases;
 use crate::common;
 
 use loopwright::emulator;
-use loopwright::lowering::program::{ShuffleMode, Stmt, ValueKind};
+use loopwright::lowering::program::{DeviceKernel, ShuffleMode, Stmt, ValueKind};
 use loopwright::prelude::*;
 
 fn lowered(kernel: &LoopKernel, target: Target) -> Result<Program, Diagnostic> {
@@ -214,5 +214,52 @@ fn the_examples_are_proved_for_wide_warps_too() {
     assert!(proved > 20, "{proved}");
     for example in common::examples() {
         assert_eq!(example.program().target, Target::default());
+    }
+}
+
+/// Limits of a small device: two warps a block, and 4 KiB of shared memory.
+const SMALL: Target =
+    Target { most_threads: 64, static_shared: 4 << 10, dynamic_shared: 4 << 10, ..Target::cuda() };
+
+/// Runs a program on the emulator, which refuses blocks that its target does not have: the results
+/// are those of the declared kernel.
+fn agrees(text: &str, sizes: &[(&str, i64)], program: &Program) {
+    let declared = LoopKernel::parse(text).unwrap();
+    let mut arguments = cases::arguments(program, sizes);
+    let expected = cases::expected(&declared, &arguments);
+    emulator::run(program, &mut arguments, &EmulatorOptions::default())
+        .unwrap_or_else(|fault| panic!("{}: {}", declared.name, fault.diagnostic()));
+    for (name, buffer) in &expected {
+        let got = arguments.buffer(name).expect("the array is an argument");
+        assert!(cases::agree(&declared.name, got, buffer), "`{name}` is {got:?}, expected {buffer:?}");
+    }
+}
+
+/// The launches that lowering adds by itself have the blocks that it would choose, or smaller ones
+/// where the target has no such blocks.
+#[test]
+fn launches_that_lowering_adds_have_blocks_of_the_target() {
+    let sum = include_str!("../examples/kernels/segmented_sum.lw");
+    let scan = include_str!("../examples/kernels/prefix_sum.lw");
+    let blocks = "split_iname(i, 32)\ntag_inames(s: block.y, i_outer: block.x, i_inner: thread.x)";
+    let rows = "split_iname(s, 8)\nsplit_iname(i, 32)\n\
+                tag_inames(s_outer: block.y, s_inner: thread.x, i_outer: block.x)";
+    let atomic = format!("{blocks}\nreduce_atomically(total)");
+    let look_back = format!("realize_scan(i, j)\n{blocks}");
+    // What joins two stages has 128 threads, or 8 rows of 16; first values, and the words of a
+    // look-back, are set by 128 and 256.
+    for (text, steps, usual, small) in [
+        (sum, blocks, 128, 64),
+        (sum, rows, 128, 64),
+        (sum, atomic.as_str(), 128, 64),
+        (scan, look_back.as_str(), 256, 64),
+    ] {
+        let kernel = transformed(text, steps);
+        let greatest = |program: &Program| program.kernels.iter().map(DeviceKernel::threads).max();
+        let program = lowered(&kernel, Target::cuda()).unwrap_or_else(|d| panic!("{steps}: {d}"));
+        assert_eq!(greatest(&program), Some(usual), "{steps}");
+        let program = lowered(&kernel, SMALL).unwrap_or_else(|d| panic!("{steps}: {d}"));
+        assert_eq!(greatest(&program), Some(small), "{steps}");
+        agrees(text, &[("nseg", 3), ("len", 130)], &program);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use loopwright_target::Target;
 use serde::{Deserialize, Serialize};
 
 /// A hint to the caches about the accesses to an array in global memory.
@@ -18,7 +19,8 @@ pub enum CacheHint {
 /// keeps all windows but the last, and evicts them when the last one is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Waves {
-    /// Elements per window: a positive multiple of 128.
+    /// Elements per window: a positive multiple of 128, the bytes of a line of the cache
+    /// ([`Target::line`]).
     pub window: u32,
     /// Windows per wave: 2 to 64.
     pub windows: u8,
@@ -26,16 +28,17 @@ pub struct Waves {
 
 impl Waves {
     /// The error in the numbers, if any.
-    pub fn wrong(self) -> Option<&'static str> {
-        // A cache line has 128 bytes, that is, 128 of the narrowest elements.
-        if self.window == 0 || !self.window.is_multiple_of(128) {
-            return Some("the number of elements of a window has to be a multiple of 128");
+    pub fn wrong(self) -> Option<String> {
+        // A window is whole lines of the cache, also where elements have one byte.
+        let line = Target::default().line;
+        if self.window == 0 || !self.window.is_multiple_of(line) {
+            return Some(format!("the number of elements of a window has to be a multiple of {line}"));
         }
         if !(2..=64).contains(&self.windows) {
-            return Some("a wave has to have 2 to 64 windows");
+            return Some("a wave has to have 2 to 64 windows".into());
         }
         let all = u64::from(self.window) * u64::from(self.windows);
-        (all > i32::MAX as u64).then_some("a wave has to have fewer than 2^31 elements")
+        (all > i32::MAX as u64).then(|| "a wave has to have fewer than 2^31 elements".into())
     }
 }
 

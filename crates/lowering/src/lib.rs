@@ -169,7 +169,7 @@ pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<progra
 pub fn schedule(kernel: &LoopKernel, options: LowerOptions) -> Result<String, Diagnostic> {
     let realized = realized_for(kernel, options, Hazards::Refused)?;
     let text = || {
-        let analysis = analysed(realized.kernel())?;
+        let analysis = analysed(realized.kernel(), &options.target)?;
         let schedule = schedule::host::schedule(&analysis, options, Hazards::Refused)?;
         schedule::show::text(&schedule, &analysis)
     };
@@ -246,7 +246,7 @@ fn written(
 ) -> Result<program::Program, Diagnostic> {
     let program = || {
         analyse::names::check(realized.kernel(), options.target.language)?;
-        let analysis = analysed(realized.kernel())?;
+        let analysis = analysed(realized.kernel(), &options.target)?;
         let schedule = schedule::host::schedule(&analysis, options, hazards)?;
         write::program(&analysis, &schedule, options)
     };
@@ -254,7 +254,11 @@ fn written(
 }
 
 /// The analysis of a realised kernel, before anything is decided.
-fn analysed(kernel: &LoopKernel) -> Result<analyse::analysis::Analysis<'_>, Diagnostic> {
+fn analysed<'k>(
+    kernel: &'k LoopKernel,
+    target: &Target,
+) -> Result<analyse::analysis::Analysis<'k>, Diagnostic> {
+    analyse::tables::check(kernel, target.constant_memory)?;
     let mut analysis = analyse::analysis::Analysis::new(kernel)?;
     analyse::elect::elect_writers(&mut analysis);
     analyse::accumulate::fill_partial_tiles(&mut analysis)?;

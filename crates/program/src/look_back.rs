@@ -138,7 +138,7 @@ pub struct InOrder {
     pub number: usize,
 }
 
-/// Threads of a block of the kernel that resets words.
+/// Threads of a block of the kernel that resets words, at most.
 const THREADS: u32 = 256;
 
 /// The kernel that sets the words and the counter of a kernel that looks back to 0: the launch
@@ -165,7 +165,8 @@ pub fn reset_of(program: &Program, kernel: &DeviceKernel, name: Name) -> Option<
             || program.scalars().any(|s| *s.name == *name)
     };
     let counted = program.target.language.legal_like("i", is_taken);
-    let (threads, whole) = (Value::int(index, THREADS.into()), Value::int(index, i64::from(THREADS) - 1));
+    let of_block = THREADS.min(program.target.most_threads);
+    let (threads, whole) = (Value::int(index, of_block.into()), Value::int(index, i64::from(of_block) - 1));
     let size = LookBack::words_of(&kernel.grid, axis, words, index);
     let blocks = Value::binary(BinOp::TruncDiv, add(size.clone(), whole), threads.clone());
     let i = Value::var(index, VarId(0));
@@ -206,7 +207,7 @@ pub fn reset_of(program: &Program, kernel: &DeviceKernel, name: Name) -> Option<
         name,
         params,
         grid: PerDim { x: blocks, y: Value::int(index, 1), z: Value::int(index, 1) },
-        block: PerDim { x: THREADS, y: 1, z: 1 },
+        block: PerDim { x: of_block, y: 1, z: 1 },
         min_blocks_per_multiprocessor: None,
         early: false,
         in_order: None,

@@ -81,7 +81,7 @@ pub fn realize(kernel: &LoopKernel, target: &Target, wanted: Wanted) -> Result<R
         realized.steps.push(step);
         from = next;
     }
-    while let Some(step) = two_stages::first(realized.kernel())? {
+    while let Some(step) = two_stages::first(realized.kernel(), target)? {
         realized.steps.push(step);
     }
     Ok(realized)

@@ -24,6 +24,7 @@ use loopwright_kernel_ir::{
 };
 use loopwright_legality::{Model, ModelPart, Touch};
 use loopwright_poly::System;
+use loopwright_target::Target;
 
 use crate::{
     Realization,
@@ -33,12 +34,10 @@ use crate::{
 
 /// The name of the realisation.
 const NAME: &str = "two_stages";
-/// Threads that join the partial results of one result where the x axis is free.
+/// Threads that join the partial results of one result where the x axis is free, at most.
 const JOINING_THREADS: i64 = 128;
 /// Threads of a block that join partial results where some have results of their own, at most.
 const JOINING_BLOCK: i64 = 256;
-/// Threads of a block, at most.
-const LARGEST_BLOCK: i64 = 1024;
 /// Threads that join the partial results of one result there, at most: their partial results go
 /// through shared memory.
 const JOINING_ROWS: i64 = 16;
@@ -48,8 +47,8 @@ const JOINING_ROWS: i64 = 16;
 ///
 /// Errors: several reductions in an instruction, one of them over blocks; operators that do not
 /// commute; partial results that cannot be indexed; updates that do not exist.
-pub(crate) fn first(kernel: &LoopKernel) -> Result<Option<Realization>, Diagnostic> {
-    find(kernel)?.map(|(instruction, reduction)| one(kernel, instruction, reduction)).transpose()
+pub(crate) fn first(kernel: &LoopKernel, target: &Target) -> Result<Option<Realization>, Diagnostic> {
+    find(kernel)?.map(|(instruction, reduction)| one(kernel, instruction, reduction, target)).transpose()
 }
 
 /// The first reduction over an iname that is tagged to the grid.
@@ -92,7 +91,7 @@ fn find(kernel: &LoopKernel) -> Result<Option<(usize, usize)>, Diagnostic> {
     Ok(None)
 }
 
-fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diagnostic> {
+fn one(kernel: &LoopKernel, number: usize, n: usize, device: &Target) -> Result<Realization, Diagnostic> {
     let model = Model::new(kernel)?;
     let instruction = kernel.instructions[number].clone();
     let reduce = instruction
@@ -149,7 +148,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
         // Those of the reduction's own points would leave out results of none.
         let bounds = declared(&model, &instruction.within)?;
         let operator = (operator, state.first().copied());
-        return by_updates(kernel, number, operator, [&on_grid, &within_blocks], [blocks, bounds]);
+        return by_updates(kernel, number, operator, [&on_grid, &within_blocks], [blocks, bounds], device);
     }
     bounded_by_data(&model, &instruction, &on_grid)?;
     // Threads with results of their own store and join neighbouring cells; otherwise the threads
@@ -257,7 +256,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<Realization, Diag
         role: share(&instruction, Share::Join),
         ..instruction.clone()
     };
-    let joining = joining_threads(&model, &instruction)?;
+    let joining = joining_threads(&model, &instruction, device)?;
     let last = joined.last().cloned();
     // Reductions name base inames: those of the rounds before those of the threads.
     let mut base: Vec<Name> = joined.clone();
@@ -427,7 +426,11 @@ fn declared(model: &Model<'_>, inames: &[Name]) -> Result<Vec<Constraint>, Diagn
 
 /// The axis of the block that nobody has results on, and how many threads there join the partial
 /// results of each result; `None` where the block is full without them, or its size is not known.
-fn joining_threads(model: &Model<'_>, instruction: &Instruction) -> Result<Option<(Dim, i64)>, Diagnostic> {
+fn joining_threads(
+    model: &Model<'_>,
+    instruction: &Instruction,
+    target: &Target,
+) -> Result<Option<(Dim, i64)>, Diagnostic> {
     let mut lengths = PerDim::all(1i64);
     for iname in &instruction.within {
         if let Some(HardwareAxis::Block(dim)) = model.kernel.tag(iname).axis() {
@@ -437,19 +440,20 @@ fn joining_threads(model: &Model<'_>, instruction: &Instruction) -> Result<Optio
     }
     let Some(free) = Dim::ALL.iter().find(|dim| lengths[**dim] == 1) else { return Ok(None) };
     let own: i64 = lengths.values().product();
+    let most = i64::from(target.most_threads).max(1);
     if own == 1 {
         // Threads that read a private result are beside those that join it.
         let mut beside = 1;
         for iname in readers_of_private(model, instruction) {
             if let Some(HardwareAxis::Block(Dim::Y | Dim::Z)) = model.kernel.tag(&iname).axis() {
                 let Some(length) = length(model, &iname)? else { return Ok(None) };
-                beside *= length.clamp(1, LARGEST_BLOCK);
+                beside *= length.clamp(1, most);
             }
         }
-        let room = LARGEST_BLOCK / beside;
+        let room = most / beside;
         return Ok((room >= 2).then(|| (Dim::X, JOINING_THREADS.min(1 << room.ilog2()))));
     }
-    let room = JOINING_BLOCK / own;
+    let room = JOINING_BLOCK.min(most) / own;
     Ok((room >= 2).then(|| (*free, JOINING_ROWS.min(1 << room.ilog2()))))
 }
 

@@ -3,7 +3,7 @@
 //! `out[s] = sum([b, t], e) {join=atomic}` with `b` on an axis of the grid becomes
 //!
 //! ```text
-//! out[s] = 0                 # in a launch of its own, 128 results a block
+//! out[s] = 0                 # in a launch of its own, at most 128 results a block
 //! out[s] += sum(t, e)        # each block, by an update that nothing comes between, in any order
 //! ```
 //!
@@ -17,6 +17,7 @@ use loopwright_kernel_ir::{
     AddressSpace, Aff, Constraint, DType, Diagnostic, Dim, Domain, Expr, Instruction, KernelData, LoopKernel,
     Name, Part, PartRef, Reduce, ReductionOp, Share, Tree, Type, UPDATES, UpdateOp,
 };
+use loopwright_target::Target;
 
 use crate::{
     Realization,
@@ -26,7 +27,7 @@ use crate::{
 
 /// The name of the realisation.
 const NAME: &str = "updates";
-/// Threads of a block that give results their first values.
+/// Threads of a block that give results their first values, at most.
 const STARTING_THREADS: i64 = 128;
 
 /// The kernel with the reduction of an instruction realised by atomic updates. `operator`
@@ -38,6 +39,7 @@ pub(crate) fn by_updates(
     (operator, state): (ReductionOp, Option<DType>),
     [on_grid, within_blocks]: [&[Name]; 2],
     [blocks, bounds]: [Vec<Constraint>; 2],
+    device: &Target,
 ) -> Result<Realization, Diagnostic> {
     let instruction = &kernel.instructions[number];
     let id = &instruction.id;
@@ -118,7 +120,7 @@ pub(crate) fn by_updates(
         && !kernel.instructions.iter().any(|i| i.id != *id && touches(i));
     let edited = kernel.edit(|data: &mut KernelData| -> Result<(), Diagnostic> {
         let mut first = first;
-        spread(kernel, data, &mut first, bounds)?;
+        spread((kernel, data), &mut first, bounds, device)?;
         bound_blocks(data, blocks);
         data.instructions[number] = second;
         data.instructions.insert(number, first);
@@ -155,10 +157,10 @@ fn put_first_in_body_of(trees: &mut Vec<Tree>, other: &PartRef, leaf: &Tree) -> 
 /// Where each result has a block of its own, the first values of neighbouring results go to the
 /// threads of one block.
 fn spread(
-    kernel: &LoopKernel,
-    data: &mut KernelData,
+    (kernel, data): (&LoopKernel, &mut KernelData),
     first: &mut Instruction,
     bounds: Vec<Constraint>,
+    device: &Target,
 ) -> Result<(), Diagnostic> {
     let on_grid = |i: &Name| kernel.tag(i).is_over_blocks();
     let Some(own) = first.within.last().cloned().filter(|_| first.within.iter().all(on_grid)) else {
@@ -171,7 +173,8 @@ fn spread(
         constraints.push(Constraint { kind: c.kind, aff: moved(&c.aff)? });
     }
     data.domains.push(Domain { inames: vec![name.clone()], constraints });
-    let (outer, inner) = over_threads(data, &name, Dim::X, STARTING_THREADS)?;
+    let threads = STARTING_THREADS.min(i64::from(device.most_threads).max(1));
+    let (outer, inner) = over_threads(data, &name, Dim::X, threads)?;
     // What the results are called by in the declared kernel, by the new name.
     for d in &kernel.definitions {
         if d.value.mentions(&own) {

@@ -8,14 +8,8 @@ use loopwright_legality::flat_nest;
 use super::{
     plan::Plan,
     show::{self, Line},
-    write::{self, Scratch},
 };
-use crate::{
-    LowerOptions,
-    analyse::analysis::Analysis,
-    program::{DeviceKernel, Note},
-    write::{emitter::Shared, env::Env},
-};
+use crate::{LowerOptions, analyse::analysis::Analysis, program::Note};
 
 /// The three launches of a nest, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +43,8 @@ impl Stage {
 /// One launch of a nest, in the schedule.
 #[derive(Clone)]
 pub(crate) struct Launch {
-    plan: Rc<Plan>,
-    stage: Stage,
+    pub(super) plan: Rc<Plan>,
+    pub(super) stage: Stage,
 }
 
 /// The launches of the nest over the segments of this iname, in order.
@@ -95,16 +89,5 @@ impl Launch {
     /// What is decided about it, for the text of a schedule.
     pub fn lines(&self) -> Vec<Line> {
         show::lines(&self.plan, self.stage)
-    }
-
-    /// Writes the device kernel of this name, in the loops of the host `around`. The first launch
-    /// declares what all of them hand to each other.
-    pub fn write(
-        &self,
-        to: (&Analysis<'_>, &mut Shared, &mut Option<Scratch>),
-        env: Env,
-        names: (&Name, &[Name]),
-    ) -> Result<DeviceKernel, Diagnostic> {
-        write::kernel((&self.plan, self.stage), to, env, names)
     }
 }

@@ -34,8 +34,7 @@
 mod launch;
 pub(crate) mod plan;
 mod show;
-mod write;
+pub(crate) mod write;
 
 pub(crate) use launch::{Launch, launches};
 pub use plan::occupancy::min_blocks;
-pub(crate) use write::Scratch;

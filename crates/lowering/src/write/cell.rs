@@ -1,7 +1,6 @@
-//! Where an accumulator's state is stored, a cell for each of its values, and the names of its
-//! variables.
+//! Where an accumulator's state is stored: a cell for each of its values.
 
-use loopwright_kernel_ir::{DType, ReductionOp};
+use loopwright_kernel_ir::DType;
 
 use crate::program::{LeafId, MemRef, Stmt, Value, ValueKind, VarId};
 
@@ -25,13 +24,5 @@ impl Cell {
             Cell::Var(var) => Stmt::Set { var: *var, value, leaf },
             Cell::Element(to) => Stmt::Store { to: to.clone(), value, leaf },
         }
-    }
-}
-
-/// `sum`, or a name for each value of the state: `sum_v`, `sum_k`.
-pub(crate) fn names(operator: &ReductionOp, like: &str) -> Vec<String> {
-    match operator.state.as_slice() {
-        [_] => vec![like.to_string()],
-        several => several.iter().map(|s| format!("{like}_{}", s.name)).collect(),
     }
 }

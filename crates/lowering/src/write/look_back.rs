@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Dim, Name, PerDim, ReductionOp};
 
 use crate::{
-    analyse::analysis::{Analysis, reduction},
-    analyse::scan_order::tiles,
+    analyse::{
+        analysis::{Analysis, reduction},
+        scan_order::tiles,
+        state::names as state_names,
+    },
     program::{
         BinOp, DeclaredLookBack, DeviceKernel, Global, HostStmt, InOrder, LocalArray, LookBack, MemRef,
         Memory, Note, Owner, Stmt, Value, VarId, reset_of,
@@ -15,7 +18,6 @@ use crate::{
     schedule::{items::Join, join_barriers::JoinBarriers},
     write::{
         Writing,
-        cell::names as state_names,
         emitter::{Emitter, Shared},
         env::Env,
         join::barrier,

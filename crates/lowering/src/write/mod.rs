@@ -33,8 +33,7 @@ pub(crate) mod update;
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
-    AddressSpace, Arg, Constant, DType, Diagnostic, HardwareAxis, LoopKernel, Name, Part, PartRef, PerDim,
-    Record,
+    AddressSpace, Arg, Diagnostic, HardwareAxis, LoopKernel, Name, Part, PartRef, PerDim, Record,
 };
 
 use crate::{
@@ -159,29 +158,8 @@ fn records(kernel: &LoopKernel, globals: &[Global]) -> Vec<RecordArg> {
     kernel.records.iter().filter_map(record).collect()
 }
 
-/// Requires that the constant tables fit where the target keeps them.
-fn check_tables(kernel: &LoopKernel, most: u64) -> Result<(), Diagnostic> {
-    let bytes = |c: &Constant| {
-        let of_element = c.array.dtype.known().map_or(0, DType::bytes);
-        (c.values.len().saturating_mul(of_element) as u64).next_multiple_of(16)
-    };
-    let total: u64 = kernel.constants.iter().map(bytes).sum();
-    let Some(largest) = kernel.constants.iter().max_by_key(|c| bytes(c)).filter(|_| total > most) else {
-        return Ok(());
-    };
-    let message = format!(
-        "the constant tables of `{}` have {total} bytes, and constant memory has {most}: `{}` alone has {}",
-        kernel.name,
-        largest.array.name,
-        bytes(largest)
-    );
-    Err(Diagnostic::new("constant-memory", message)
-        .help(format!("make `{}` an argument, and pass its values in an array", largest.array.name)))
-}
-
 fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<ProgramArg>, Diagnostic> {
     let kernel = analysis.kernel;
-    check_tables(kernel, shared.target.constant_memory)?;
     let mut args = Vec::new();
     let mut globals = Vec::new();
     let env = Env::new(&analysis.context)?;
@@ -232,7 +210,7 @@ struct Writing<'a, 'k> {
     shared: Shared,
     kernels: Vec<DeviceKernel>,
     /// The arrays through which the launches of the current nest over segments pass data.
-    scratch: Option<flat::Scratch>,
+    scratch: Option<flat::write::Scratch>,
 }
 
 impl Writing<'_, '_> {
@@ -275,7 +253,7 @@ impl Writing<'_, '_> {
                 let mut env = self.host_env(&plan.around)?;
                 env.place.learn(&plan.around.known)?;
                 let to = (self.analysis, &mut self.shared, &mut self.scratch);
-                launch.write(to, env, (&plan.name, &plan.around.around))?
+                flat::write::kernel(launch, to, env, (&plan.name, &plan.around.around))?
             }
             KernelBody::Nodes(body) => {
                 let Body { block, grid, place, nodes, exchanged } = body.as_ref();

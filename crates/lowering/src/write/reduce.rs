@@ -13,6 +13,7 @@ use crate::{
         analysis::{Filling, Guard, PartInfo, reduction},
         arrays::known,
         scan_order,
+        state::count,
     },
     program::{LeafId, LocalArray, Memory, Stmt, Value, ValueKind},
     schedule::Statement,
@@ -491,11 +492,4 @@ struct Results {
     first: BTreeMap<usize, Value>,
     /// All results of the last one.
     tuple: Vec<Value>,
-}
-
-/// How often a name occurs.
-pub(crate) fn count(e: &Expr, name: &Name) -> usize {
-    let mut n = 0;
-    e.visit(&mut |e| n += usize::from(matches!(e, Expr::Name(x) if x == name)));
-    n
 }

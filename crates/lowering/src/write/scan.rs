@@ -24,7 +24,7 @@
 use loopwright_kernel_ir::{DType, Diagnostic, Dim, Name, ReductionOp};
 
 use crate::{
-    analyse::{analysis::reduction, scan_order::is_carried},
+    analyse::{analysis::reduction, scan_order::is_carried, state::names},
     program::{BinOp, Memory, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
     schedule::{
         items::Join,
@@ -32,7 +32,7 @@ use crate::{
         joins::{JoinPlan, Units, axis_names, dims},
     },
     write::{
-        cell::{Cell, names},
+        cell::Cell,
         emitter::Emitter,
         env::Env,
         fold::{add, mul, sub},

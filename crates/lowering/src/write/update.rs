@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{Combination, DType, Diagnostic, Name, PerDim, UpdateOp, UpdateScope};
 
 use crate::{
-    analyse::analysis::Analysis,
+    analyse::{analysis::Analysis, state::count},
     program::{Atomic, BinOp, DeclaredUpdate, LeafId, Stmt, Value, ValueKind},
     write::{
         emitter::{Emitter, Shared},
         env::Env,
-        reduce::count,
         scope::Scope,
     },
 };

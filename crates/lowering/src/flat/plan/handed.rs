@@ -6,7 +6,7 @@
 
 use loopwright_kernel_ir::{DType, ReductionOp};
 
-use crate::write::cell::names;
+use crate::analyse::state::names;
 
 /// An array between launches.
 pub(crate) struct HandedArray {

@@ -12,8 +12,8 @@
 use loopwright_kernel_ir::{DType, Diagnostic, ReductionOp};
 use loopwright_target::Target;
 
-use super::{Cut, search::wrong_warp, storage::Locals};
-use crate::write::cell::names;
+use super::{Cut, search::small_block, storage::Locals};
+use crate::analyse::state::names;
 
 /// Number of blocks whose partial results a thread joins in a round.
 const JOINED: i64 = 4;
@@ -61,7 +61,7 @@ pub(crate) enum RoundNode {
 }
 
 impl Join {
-    /// Errors: a block does not have as many warps as a warp has lanes.
+    /// Errors: a block cannot have as many warps as a warp has lanes.
     pub fn new(
         (operator, state): (&ReductionOp, &[DType]),
         cut: &Cut,
@@ -70,7 +70,7 @@ impl Join {
     ) -> Result<Join, Diagnostic> {
         let threads = target.warp_size * target.warp_size;
         if threads > target.most_threads {
-            return Err(wrong_warp(target));
+            return Err(small_block(target, threads));
         }
         let mut locals = Locals::default();
         let note = "what is open behind each warp";

@@ -105,7 +105,8 @@ impl Plan {
         let inputs = inputs::inputs(analysis, &nest, args);
         let join = Join::new((&operator, &state), &cut, index, &target)?;
         let mut locals = Locals::default();
-        let (points, arrays) = storage::arrays(&inputs, (&operator, &state), &cut, (index, &mut locals));
+        let (points, arrays) =
+            storage::arrays(&inputs, (&operator, &state), (&cut, &target), (index, &mut locals));
         storage::check(&nest, &cut, &locals, &target)?;
         let loads = Loads::new(analysis, (&inputs, &nest.point), cut.items, &target, &mut locals)?;
         let reduced = (inputs.as_slice(), points.as_slice(), &loads);

@@ -25,7 +25,7 @@ use super::{
     Cut, Input, Loads,
     storage::{Locals, Points},
 };
-use crate::write::reduce::count;
+use crate::analyse::state::count;
 
 /// How the points of a tile are reduced.
 pub(crate) struct Reduction {

@@ -8,7 +8,7 @@
 use loopwright_kernel_ir::{DType, Diagnostic};
 use loopwright_target::Target;
 
-/// Threads of each block of the search.
+/// Threads of each block of the search, at most.
 const THREADS: u32 = 256;
 /// Bits of the greatest number of segments where indices have 32 bits, and where they have 64:
 /// there are fewer than 2^30 segments where steps have 32 bits.
@@ -35,10 +35,14 @@ impl Search {
         if COUNT_BITS.iter().any(|bits| bits % digit != 0) {
             return Err(wrong_warp(target));
         }
+        let warps = THREADS.min(target.most_threads) / target.warp_size;
+        if warps == 0 {
+            return Err(small_block(target, target.warp_size));
+        }
         let bits = COUNT_BITS[usize::from(index.bytes() == 8)];
         Ok(Search {
-            threads: THREADS,
-            warps: i64::from(THREADS / target.warp_size),
+            threads: warps * target.warp_size,
+            warps: i64::from(warps),
             digit,
             rounds: i64::from(bits / digit),
             highest: 1 << (bits - digit),
@@ -51,6 +55,19 @@ pub(crate) fn wrong_warp(target: &Target) -> Diagnostic {
     Diagnostic::new(
         "flat-warp",
         format!("flattened nests cannot be written for warps of {} threads", target.warp_size),
+    )
+    .help("lower the kernel without `flatten_ragged` for this target")
+}
+
+/// The refusal of a target whose blocks have fewer threads than a launch needs.
+pub(crate) fn small_block(target: &Target, needed: u32) -> Diagnostic {
+    Diagnostic::new(
+        "flat-warp",
+        format!(
+            "flattened nests need a block of {needed} threads, which is more than the {} that a block \
+             may have",
+            target.most_threads
+        ),
     )
     .help("lower the kernel without `flatten_ragged` for this target")
 }

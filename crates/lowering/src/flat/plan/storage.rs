@@ -17,7 +17,7 @@ use loopwright_legality::FlatNest;
 use loopwright_target::Target;
 
 use super::{Cut, Input};
-use crate::{analyse::arrays::widest, write::cell::names};
+use crate::analyse::{arrays::widest, state::names};
 
 /// Number of ends of a group that each lane holds.
 const ENDS: i64 = 4;
@@ -82,10 +82,20 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    fn new(locals: &mut Locals, like: &str, dtype: DType, cut: &Cut, note: &'static str) -> Self {
+    fn new(
+        locals: &mut Locals,
+        like: &str,
+        dtype: DType,
+        (cut, target): (&Cut, &Target),
+        note: &'static str,
+    ) -> Self {
         let bytes = i64::try_from(dtype.bytes()).unwrap_or(16);
-        // Padding for narrower elements would need larger tiles than a warp can have.
-        let (together, gap) = if bytes < 4 { (1 << 20, 0) } else { (128 / bytes, 16 / bytes) };
+        let of = |size: u32| i64::from(size) / bytes;
+        // A gap of one vector after each pass over the banks: lanes that read whole blocks begin at
+        // different banks. Padding for narrower elements would need larger tiles than a warp can
+        // have.
+        let (together, gap) =
+            if bytes < 4 { (1 << 20, 0) } else { (of(target.pass()), of(target.widest_access)) };
         let points = Points { array: 0, dtype, together, gap };
         let array = locals.shared(like, dtype, &[cut.warps, points.places(cut.tile)], note);
         Points { array, ..points }
@@ -139,9 +149,10 @@ pub(crate) struct Registers {
 pub(crate) fn arrays(
     inputs: &[Input],
     (operator, state): (&ReductionOp, &[DType]),
-    cut: &Cut,
+    on: (&Cut, &Target),
     (index, locals): (DType, &mut Locals),
 ) -> (Vec<Option<Points>>, Arrays) {
+    let (cut, _) = on;
     let mut points: Vec<Option<Points>> = Vec::new();
     let in_place = match (inputs, state) {
         ([input], [state]) => input.staged && input.dtype == *state,
@@ -153,13 +164,13 @@ pub(crate) fn arrays(
             true => "what is reduced, mapped; of the last point of a segment, what it completes",
             false => "what is reduced, mapped",
         };
-        points.push(input.staged.then(|| Points::new(locals, &like, input.dtype, cut, note)));
+        points.push(input.staged.then(|| Points::new(locals, &like, input.dtype, on, note)));
     }
     let (complete, overwritten) = match points.first().copied().flatten() {
         Some(points) if in_place => (vec![points], Some(0)),
         _ => {
             let note = "what the last point of a segment completes";
-            let of = |(name, dtype): (&String, &DType)| Points::new(locals, name, *dtype, cut, note);
+            let of = |(name, dtype): (&String, &DType)| Points::new(locals, name, *dtype, on, note);
             (names(operator, "complete").iter().zip(state).map(of).collect(), None)
         }
     };

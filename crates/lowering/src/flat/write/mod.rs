@@ -20,22 +20,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use loopwright_kernel_ir::{DType, Diagnostic, Dim, Expr, Instruction, Name, Part, PartRef};
 
 use super::{
-    launch::Stage,
+    launch::{Launch, Stage},
     plan::{Chunks, Handed, HandedArray, Length, Local, Locals, Plan},
 };
 use crate::{
-    analyse::analysis::Analysis,
+    analyse::{
+        analysis::Analysis,
+        state::{count, names},
+    },
     program::{
         BinOp, DeviceKernel, Global, LeafId, LocalArray, MemRef, Memory, Note, Owner, Stmt, Value, ValueKind,
         VarId,
     },
     write::{
-        cell::{Cell, names},
+        cell::Cell,
         device_kernel::Draft,
         emitter::{Emitter, Shared},
         env::Env,
         fold::{add, sub},
-        reduce::count,
         scope::Scope,
         translate::Target,
     },
@@ -71,14 +73,15 @@ struct Writer<'w, 'a, 'k> {
 /// The state of the operator.
 type State = Vec<(Cell, DType)>;
 
-/// Writes the launch `stage` of a plan: the device kernel of this name, in the loops of the host
-/// `around`. The first launch declares what all of them hand to each other.
-pub(super) fn kernel(
-    (plan, stage): (&Plan, Stage),
+/// Writes a launch: the device kernel of this name, in the loops of the host `around`. The first
+/// launch declares what all of them hand to each other.
+pub(crate) fn kernel(
+    Launch { plan, stage }: &Launch,
     (analysis, shared, scratch): (&Analysis<'_>, &mut Shared, &mut Option<Scratch>),
     env: Env,
     (name, around): (&Name, &[Name]),
 ) -> Result<DeviceKernel, Diagnostic> {
+    let (plan, stage) = (plan.as_ref(), *stage);
     if stage == Stage::Starts {
         let emitter = Emitter::new(analysis, shared, [1; 3], "");
         *scratch = Some(Writer::new(emitter, env.clone(), plan, None)?.declare_scratch()?);

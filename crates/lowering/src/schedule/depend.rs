@@ -4,10 +4,10 @@
 use loopwright_kernel_ir::{Aff, Diagnostic, Name, Part, PartRef};
 use loopwright_legality::{Load, Time, data_ranges, primed};
 
+use super::sync::{Conflicts, Met};
 use crate::{
     analyse::paths::Step,
     program::{Dependence, End},
-    schedule::sync::{Conflicts, Met},
 };
 
 impl Conflicts<'_, '_> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Fact, Name, UpdateScope};
 use loopwright_legality::{Meeting, Query, Time};
 
-use crate::schedule::sync::Conflicts;
+use super::sync::Conflicts;
 
 impl Conflicts<'_, '_> {
     /// The refusal of conflicting executions of one part that nothing can order.
