@@ -279,8 +279,8 @@ fn few_long_rows_are_divided() {
     let short = of(8, 4096);
     assert!(reason(&short).starts_with("a block of 1024 threads for each row"), "{short}");
     check_sums(&short, 8, 4096);
-    // Where each multiprocessor has a block or two, even shorter rows get one each; where the device
-    // holds all threads at once, a warp.
+    // Where each multiprocessor has a block or two, even shorter rows get one each; where the
+    // device holds all threads at once, a warp.
     let shorter = of(128, 512);
     assert!(reason(&shorter).starts_with("a block of 128 threads for each row of 512"), "{shorter}");
     check_sums(&shorter, 5, 512);

@@ -425,7 +425,7 @@ const ROOMS: [(&str, &[&str]); 3] = [
 /// The number of the room that a path of modules leads to, if it leads to one.
 fn room(path: &str) -> Option<usize> {
     let leads = |to: &&str| path == *to || path.strip_prefix(*to).is_some_and(|rest| rest.starts_with("::"));
-    ROOMS.iter().position(|(_, modules)| modules.iter().any(|to| leads(to)))
+    ROOMS.iter().position(|(_, modules)| modules.iter().any(leads))
 }
 
 /// The paths of modules, from the crate on, that a source in this module names in code by

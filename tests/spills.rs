@@ -56,8 +56,7 @@ fn no_example_spills() {
     }
     let more: Vec<Example> = common::products().into_iter().chain(common::from_loopy()).collect();
     let all: Vec<&Example> = common::examples().iter().chain(common::polybench()).chain(&more).collect();
-    let outcomes: Vec<(String, (Vec<String>, Vec<Arch>))> =
-        all.par_iter().map(|example| (example.name(), compiled(example))).collect();
+    let outcomes: Vec<_> = all.par_iter().map(|example| (example.name(), compiled(example))).collect();
     let wrong: Vec<&String> = outcomes.iter().flat_map(|(_, (wrong, _))| wrong).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     let mut left_out: BTreeMap<&str, Vec<String>> = BTreeMap::new();

@@ -236,9 +236,9 @@ fn of_length(
     let places = nest.launch().places();
     let count = nest.count(parallel);
     if row.loads() < long || (misaligned && wide.loads() < long) {
-        // A block or two for each multiprocessor, with a thread for each load: all of them are under
-        // way at once then, and joining them takes a block one step more than a warp. More blocks
-        // than that take longer to begin than a warp takes for a few loads.
+        // A block or two for each multiprocessor, with a thread for each load: all of them are
+        // under way at once then, and joining them takes a block one step more than a warp. More
+        // blocks than that take longer to begin than a warp takes for a few loads.
         let blocks = 2 * i64::from(nest.launch().multiprocessors);
         if let Some(count) = count.filter(|count| *count <= blocks)
             && is_aligned

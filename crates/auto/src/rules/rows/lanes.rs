@@ -256,9 +256,9 @@ mod tests {
         assert_eq!([16, 32, 64].map(halves), [16, 32, 16]);
     }
 
-    /// A warp for each of 8192 rows of 512 are 262 144 threads, which an H200 holds at once; for each
-    /// of 16 384 they are as many with two rows a thread. Rows of 64 that are loaded at once have
-    /// four rows a thread.
+    /// A warp for each of 8192 rows of 512 are 262 144 threads, which an H200 holds at once; for
+    /// each of 16 384 they are as many with two rows a thread. Rows of 64 that are loaded at once
+    /// have four rows a thread.
     #[test]
     fn few_rows_have_all_lanes() {
         let of = |loads, count| {
