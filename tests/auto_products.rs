@@ -226,22 +226,28 @@ fn products_of_8_bit_integers_are_done_by_tensor_cores() {
              domain {{ [k] : 0 <= k < l }}\n\
              c[i, j] = sum(k, cast(i32, a[i, k])*cast(i32, b[{at}])) {{id=product}}\n"
         ));
-        let (m, n, l) = (40, 48, 144);
         let launch = Launch::of([("m", 4112), ("n", 4112), ("l", 4112)]);
         let found = found(&kernel, &launch);
         let text = found.to_string();
         assert!(text.contains("map_to_atom(product)") && text.contains("vec=16, via=cp_async"), "{text}");
-        let shape = if at == "j, k" { [n, l] } else { [l, n] };
-        let [left, right] = [[m, l], shape].map(|shape| numbers(&shape).cast(DType::I8));
-        let outputs = ran(&found, &Args::new().tensor("a", &left).tensor("b", &right));
-        let (x, y) = (left.to_f64(), right.to_f64());
-        let wanted = |e: usize| -> f64 {
-            let (i, j) = (e / n, e % n);
-            (0..l).map(|k| x[i * l + k] * y[if at == "j, k" { j * l + k } else { k * n + j }]).sum()
-        };
-        let wanted: Vec<f64> = (0..m * n).map(wanted).collect();
-        assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted, "{text}");
+        check_integers(&found, at, DType::I8, [40, 48, 144]);
     }
+}
+
+/// Runs a product of integers of this size and type, whose right factor is read at `at`, and
+/// compares all results.
+fn check_integers(found: &Found, at: &str, dtype: DType, [m, n, l]: [usize; 3]) {
+    let is_transposed = at == "j, k";
+    let shape = if is_transposed { [n, l] } else { [l, n] };
+    let [left, right] = [[m, l], shape].map(|shape| numbers(&shape).cast(dtype));
+    let outputs = ran(found, &Args::new().tensor("a", &left).tensor("b", &right));
+    let (x, y) = (left.to_f64(), right.to_f64());
+    let wanted = |e: usize| -> f64 {
+        let (i, j) = (e / n, e % n);
+        (0..l).map(|k| x[i * l + k] * y[if is_transposed { j * l + k } else { k * n + j }]).sum()
+    };
+    let wanted: Vec<f64> = (0..m * n).map(wanted).collect();
+    assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted, "{found}");
 }
 
 /// Rows that are not known to consist of vectors come element by element, each in a register of its
@@ -260,18 +266,8 @@ fn products_of_8_bit_integers_of_any_size_spill_no_registers() {
         let text = found.to_string();
         assert!(text.contains("map_to_atom(product)") && text.contains("split_iname(k, 32)\n"), "{text}");
         // Partial tiles, and rows that begin anywhere.
-        let (m, n, l) = (37, 45, 83);
-        let shape = if at == "j, k" { [n, l] } else { [l, n] };
-        let dtype = if dtype == "i8" { DType::I8 } else { DType::U8 };
-        let [left, right] = [[m, l], shape].map(|shape| numbers(&shape).cast(dtype));
-        let outputs = ran(&found, &Args::new().tensor("a", &left).tensor("b", &right));
-        let (x, y) = (left.to_f64(), right.to_f64());
-        let wanted = |e: usize| -> f64 {
-            let (i, j) = (e / n, e % n);
-            (0..l).map(|k| x[i * l + k] * y[if at == "j, k" { j * l + k } else { k * n + j }]).sum()
-        };
-        let wanted: Vec<f64> = (0..m * n).map(wanted).collect();
-        assert_eq!(outputs.get("c").expect("an output").to_f64(), wanted, "{text}");
+        let element = if dtype == "i8" { DType::I8 } else { DType::U8 };
+        check_integers(&found, at, element, [37, 45, 83]);
 
         // Also in shorter tiles.
         let few = self::found(&kernel, &Launch::of([("m", 1000), ("n", 1000), ("l", 1001)]));
